@@ -3,6 +3,7 @@ package docs_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -102,7 +103,7 @@ func (s *stage) shows() {
 }
 
 // writes are the commands that change something.
-var writes = regexp.MustCompile(`^kubectl (apply|create|replace|delete|patch|annotate|label)\b`)
+var writes = regexp.MustCompile(`^kubectl (apply|create|run|replace|delete|patch|annotate|label)\b`)
 
 // play runs a command until it prints what the page says, for what was done before takes a
 // moment to get to the API server. Writes are tried as a dry run first.
@@ -127,6 +128,26 @@ func (s *stage) play(c mdtest.Command) (got string) {
 	return normalize(s.command(c.Line))
 }
 
+// quotes runs a command until it prints a text that the section quotes.
+func (s *stage) quotes(line, text string) {
+	s.Helper()
+	if !strings.Contains(s.section.Text, "`"+text+"`") {
+		s.Errorf("the section does not quote %s", text)
+	}
+	s.prints(line, text)
+}
+
+// prints runs a command until it prints a text.
+func (s *stage) prints(line, text string) {
+	s.Helper()
+	eventually(s, func() error {
+		if got := s.command(line); !strings.Contains(got, text) {
+			return fmt.Errorf("$ %s: got %q, want %s", line, got, text)
+		}
+		return nil
+	})
+}
+
 // command runs a command of the page.
 func (s *stage) command(line string) string {
 	s.Helper()
@@ -142,6 +163,9 @@ func (s *stage) works() {
 	}
 }
 
+// conversionFailed matches what the messages about a webhook that cannot be called have in common.
+const conversionFailed = `(?:conversion webhook for example\.com/v1, Kind=Backup (?:failed: Post "https://\S+": )?)?`
+
 // Texts that differ from run to run, and those that the pages have instead.
 var differs = []struct {
 	what *regexp.Regexp
@@ -152,9 +176,9 @@ var differs = []struct {
 	{regexp.MustCompile(` server-side applied \(.*\)`), " serverside-applied"},
 	{regexp.MustCompile(`dial tcp \S+:[0-9]+: connect`), "dial tcp 10.0.0.12:8443: connect"},
 	{regexp.MustCompile(`Error from server \(InternalError\): Internal error occurred: StorageError: corrupt object, Code: 7, Key: /example.com/backups/default/nightly, ` +
-		`ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=[0-9]+: `), "… "},
+		`ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=[0-9]+: ` + conversionFailed), "… "},
 	{regexp.MustCompile(`StorageError: corrupt object, Code: 7, Key: /registry/example.com/backups/\w+/nightly, ` +
-		`ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=[0-9]+: `), "… "},
+		`ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=[0-9]+: ` + conversionFailed), "… "},
 	{regexp.MustCompile(`(?s)\nPlease review the fields above.*#conflicts\n`), "\n…\n"},
 	{regexp.MustCompile(`object not decodable revision=[0-9]+`), "object not decodable revision=1234"},
 	{regexp.MustCompile(`current time 20[0-9-]+T[0-9:]+Z is after 20[0-9-]+T[0-9:]+Z`), "current time 2030-02-01T08:00:00Z is after 2030-01-31T08:00:00Z"},

@@ -67,6 +67,7 @@ func TestTroubleshooting(t *testing.T) {
 		"The admission webhook is too slow":                   slowAdmission,
 		"A webhook blocks its own operator":                   ownOperator,
 		"Defaults cause permanent differences":                defaultsLoop,
+		"The generation grows without a change":               unknownToSchema,
 		"A webhook changes values from Git":                   rewritten,
 		"The order of a list changes":                         reordered,
 		"Git and the operator write the same field":           twoOwners,
@@ -116,7 +117,7 @@ func down(s *stage) {
 	// A definition that has changed gets a new cache, which cannot be filled now.
 	s.change(`{"spec": {"names": {"categories": ["shop"]}}}`)
 	s.shows()
-	s.shows()
+	s.quotes("kubectl get --raw /apis/example.com/v1beta1/backups", "storage is (re)initializing: failed to list <unspecified>:")
 	metrics, err := s.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.Context())
 	check(s, err)
 	if !regexp.MustCompile(`(?m)^apiserver_conversion_webhook_request_total\{.*result="failure".*\} [1-9]`).Match(metrics) {
@@ -154,7 +155,7 @@ func noService(s *stage) {
 	s.apply("nightly.yaml")
 	s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"service": {"name": "backup-webhook"}}}}}}`)
 	s.shows()
-	s.shows()
+	s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"service": {"name": "backup-operator"}}}}}}`)
 	s.works()
 }
 
@@ -181,7 +182,7 @@ func wrongBundle(s *stage) {
 
 func placeholderBundle(s *stage) {
 	s.shows()
-	s.shows()
+	s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": null}}}}}`)
 }
 
 func expired(s *stage) {
@@ -197,7 +198,7 @@ func wrongName(s *stage) {
 	s.operator.certify(s, time.Hour, "backup-operator", "localhost")
 	s.shows()
 	s.operator.certify(s, time.Hour)
-	s.shows()
+	s.quotes("kubectl get backup.v1beta1.example.com nightly", "x509: certificate relies on legacy Common Name field, use SANs instead")
 	s.operator.certify(s, time.Hour, operatorHost)
 	s.works()
 }
@@ -295,35 +296,47 @@ func lostObject(s *stage) {
 
 func oneBadObject(s *stage) {
 	s.apply("nightly.yaml")
-	s.apply("broken.yaml")
+	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default")
+	_, err := client.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Backup", "metadata": map[string]any{"name": "broken"}, "spec": map[string]any{"bucket": "shop"},
+	}}, metav1.CreateOptions{})
+	check(s, err)
 	s.shows()
-	_, err := dynamic.NewForConfigOrDie(s.Config()).Resource(backups.GroupResource().WithVersion("v1beta1")).List(s.Context(), metav1.ListOptions{Limit: 500})
+	_, err = dynamic.NewForConfigOrDie(s.Config()).Resource(backups.GroupResource().WithVersion("v1beta1")).List(s.Context(), metav1.ListOptions{Limit: 500})
 	if status := (&apierrors.StatusError{}); !errors.As(err, &status) || status.ErrStatus.Details == nil || len(status.ErrStatus.Details.Causes) != 1 ||
 		status.ErrStatus.Details.Causes[0].Field != "/registry/example.com/backups/default/broken" {
 		s.Errorf("got %#v, want that details.causes names the key of the object", err)
 	}
-	s.shows()
+	_, err = client.Patch(s.Context(), "broken", types.MergePatchType, []byte(`{"spec": {"path": "mended"}}`), metav1.PatchOptions{})
+	check(s, err)
+	s.works()
 }
 
 func stuckNamespace(s *stage) {
 	_, err := s.CoreV1().Namespaces().Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
 	check(s, err)
 	s.store("v1beta1")
-	if out := s.run(s, s.dir, "sed 's/namespace: default/namespace: team/' nightly.yaml | kubectl apply -f -"); !strings.Contains(out, "created") {
+	if out := s.run(s, s.dir, "kubectl apply --namespace=team -f nightly.yaml"); !strings.Contains(out, "created") {
 		s.Fatal(out)
 	}
 	s.operator.endpoints(s, s.cluster, closedPort(s))
 	s.store("v1")
+	check(s, s.CoreV1().Namespaces().Delete(s.Context(), "team", metav1.DeleteOptions{}))
 	s.shows()
 	s.shows()
 	// The work of the namespace controller, which a control plane for tests does not have.
-	check(s, dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("team").DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("team")
+	eventually(s, func() error { return client.DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}) })
+	list, err := client.List(s.Context(), metav1.ListOptions{})
+	check(s, err)
+	if len(list.Items) > 0 {
+		s.Errorf("%d objects are left", len(list.Items))
+	}
 	namespace, err := s.CoreV1().Namespaces().Get(s.Context(), "team", metav1.GetOptions{})
 	check(s, err)
 	namespace.Spec.Finalizers = nil
 	_, err = s.CoreV1().Namespaces().Finalize(s.Context(), namespace, metav1.UpdateOptions{})
 	check(s, err)
-	s.shows()
 }
 
 // store changes the storage version, and waits until the API server stores in it.
@@ -357,15 +370,17 @@ func stuckVersion(s *stage) {
 	if stored := s.stored(s, key); !strings.Contains(stored, `"apiVersion":"example.com/v1","kind"`) {
 		s.Errorf("it is still stored as %s", stored)
 	}
+	s.setVersions(s.base.Spec.Versions[1:])
 }
 
 func goneVersion(s *stage) {
+	s.writeOld("nightly", "old.yaml")
 	s.setVersions(s.base.Spec.Versions[1:])
 	s.shows()
 	deprecated := slices.Clone(s.base.Spec.Versions)
 	deprecated[0].Deprecated = true
 	s.setVersions(deprecated)
-	s.shows()
+	s.quotes("kubectl apply -f old.yaml", "Warning: example.com/v1beta1 Backup is deprecated; use example.com/v1 Backup")
 }
 
 func shortName(s *stage) {
@@ -373,24 +388,30 @@ func shortName(s *stage) {
 	s.shows()
 }
 
-// applyOld applies a file of v1 in v1beta1, as another manager.
+// writeOld writes the manifest of a backup in v1beta1.
+func (s *stage) writeOld(name, file string) {
+	s.Helper()
+	text := fmt.Sprintf("apiVersion: example.com/v1beta1\nkind: Backup\nmetadata: {name: %s, namespace: default}\nspec: {target: shop/db}\n", name)
+	check(s, os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600))
+}
+
+// applyOld applies a backup in v1beta1, as another manager.
 func (s *stage) applyOld(name string) {
 	s.Helper()
-	old := strings.NewReplacer("example.com/v1", "example.com/v1beta1", "bucket: shop", "target: shop/db").Replace(s.example(name))
-	old = old[:strings.Index(old, "  path:")]
-	check(s, os.WriteFile(filepath.Join(s.dir, "old.yaml"), []byte(old), 0o600))
+	s.writeOld(name, "old.yaml")
 	if out := s.run(s, s.dir, "kubectl apply --server-side --field-manager=old-pipeline -f old.yaml"); !strings.Contains(out, "serverside-applied") {
 		s.Fatal(out)
 	}
 }
 
 func goneManager(s *stage) {
-	s.applyOld("weekly.yaml")
-	s.applyOld("nightly.yaml")
+	s.applyOld("weekly")
+	s.applyOld("nightly")
 	s.setVersions(s.base.Spec.Versions[1:])
 	s.shows()
 	s.shows()
 	s.shows()
+	s.prints("kubectl apply --server-side -f nightly.yaml", "serverside-applied")
 
 	// Other writes go through.
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default")
@@ -402,7 +423,7 @@ func goneManager(s *stage) {
 }
 
 func undeclared(s *stage) {
-	s.applyOld("nightly.yaml")
+	s.applyOld("nightly")
 	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage {
 		for i := range all {
 			if bytes.Contains(all[i], []byte(`"example.com/v1beta1","kind"`)) {
@@ -413,18 +434,14 @@ func undeclared(s *stage) {
 	}))
 	s.shows()
 	s.operator.serve("/convert", converter(s))
+	s.prints("kubectl apply --server-side -f nightly.yaml", "serverside-applied")
+}
+
+func notStructural(s *stage) {
 	s.shows()
+	s.quotes(`kubectl patch crd backups.example.com --type=json -p '[{"op": "add", "path": "/spec/versions/1/schema/openAPIV3Schema/properties/spec/anyOf", `+
+		`"value": [{"properties": {"path": {"type": "string"}}}]}]'`, "Forbidden: must be empty to be structural")
 }
-
-// example returns a file of the stage.
-func (s *stage) example(name string) string {
-	s.Helper()
-	text, err := os.ReadFile(filepath.Join(s.dir, name))
-	check(s, err)
-	return string(text)
-}
-
-func notStructural(s *stage) { s.shows() }
 
 func unknownField(s *stage) { s.shows() }
 
@@ -439,7 +456,6 @@ func longQuantity(s *stage) {
 	defer func() {
 		check(s, s.definitions.ApiextensionsV1().CustomResourceDefinitions().Delete(s.Context(), crd.Name, metav1.DeleteOptions{}))
 	}()
-	s.shows()
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "caches"}).Namespace("default")
 	for text, accepted := range map[string]bool{"1e1.5": false, "1e-7620000": false, "1e9": true, "100Mi": true, ".5": true, "-1.e+2": true} {
 		for _, field := range []string{"plain", "memory"} {
@@ -458,10 +474,9 @@ func longQuantity(s *stage) {
 }
 
 func prunedField(s *stage) {
-	check(s, os.WriteFile(filepath.Join(s.dir, "typo.yaml"), []byte(s.page.Section(s, "Unknown field").Blocks[0].Text), 0o600))
+	s.command(s.page.Section(s, "Unknown field").BlocksOf("console")[0].Commands()[0].Line)
 	s.shows()
-	check(s, dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default").Delete(s.Context(), "nightly", metav1.DeleteOptions{}))
-	s.shows()
+	s.quotes("kubectl apply --validate=warn -f typo.yaml", `Warning: unknown field "spec.keeep"`)
 	s.shows()
 }
 
@@ -539,9 +554,12 @@ func slowAdmission(s *stage) {
 
 func ownOperator(s *stage) {
 	s.operator.endpoints(s, s.cluster)
+	_, err := s.CoreV1().ServiceAccounts(operatorNamespace).Create(s.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+	check(s, err)
 	s.validating("/validate", 10, rules("", "v1", "pods", create))
 	s.shows()
 	s.shows()
+	s.prints("kubectl run backup-operator-0 --namespace=backup-system --image=backup-operator", "pod/backup-operator-0 created")
 	check(s, s.CoreV1().Pods(operatorNamespace).Delete(s.Context(), "backup-operator-0", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
 }
 
@@ -553,31 +571,46 @@ func mutation(change func(spec map[string]any)) http.Handler {
 	}, admission.ForKind(kindV1)))
 }
 
-// defaultsLoop has a default in a list, and then a webhook that adds a field which no schema knows.
-func defaultsLoop(s *stage) {
+// field gives the spec of all versions a field.
+func (s *stage) field(name string, schema apiextensionsv1.JSONSchemaProps) {
+	s.Helper()
 	var versions []apiextensionsv1.CustomResourceDefinitionVersion
 	for _, v := range s.base.Spec.Versions {
 		v := *v.DeepCopy()
-		v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["copies"] = apiextensionsv1.JSONSchemaProps{
-			Type: "array",
-			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
-				Type: "object",
-				Properties: map[string]apiextensionsv1.JSONSchemaProps{
-					"region": {Type: "string"},
-					"class":  {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"cold"`)}},
-				},
-			}},
-		}
+		v.Schema.OpenAPIV3Schema.Properties["spec"].Properties[name] = schema
 		versions = append(versions, v)
 	}
 	s.setVersions(versions)
+}
+
+func defaultsLoop(s *stage) {
+	s.field("copies", apiextensionsv1.JSONSchemaProps{
+		Type: "array",
+		Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+			Type: "object",
+			Properties: map[string]apiextensionsv1.JSONSchemaProps{
+				"region": {Type: "string"},
+				"class":  {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"cold"`)}},
+			},
+		}},
+	})
 	s.apply("nightly.yaml")
 	s.shows()
-	s.shows()
+}
+
+// unknownToSchema has a webhook add a field that no schema has, until the schema has it.
+func unknownToSchema(s *stage) {
 	s.operator.serve("/admit", mutation(func(spec map[string]any) { spec["checkedBy"] = "backup-operator" }))
 	s.mutating("/admit")
 	s.shows()
-	s.shows()
+	s.field("checkedBy", apiextensionsv1.JSONSchemaProps{Type: "string"})
+	s.prints("kubectl apply --server-side -f nightly.yaml", "serverside-applied")
+	eventually(s, func() error {
+		if diff := s.command("kubectl diff --server-side -f nightly.yaml"); diff != "" {
+			return errors.New(diff)
+		}
+		return nil
+	})
 }
 
 func rewritten(s *stage) {
@@ -585,9 +618,9 @@ func rewritten(s *stage) {
 	s.mutating("/admit")
 	s.apply("nightly.yaml")
 	s.shows()
-	s.shows()
 	check(s, s.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(s.Context(), "backup-operator", metav1.DeleteOptions{}))
-	s.shows()
+	s.field("path", apiextensionsv1.JSONSchemaProps{Type: "string", Pattern: "[^/]$"})
+	s.prints("kubectl apply -f slash.yaml", `spec.path in body should match '[^/]$'`)
 }
 
 func reordered(s *stage) {
@@ -599,7 +632,8 @@ func reordered(s *stage) {
 	s.mutating("/admit")
 	s.shows()
 	s.operator.serve("/admit", mutation(func(map[string]any) {}))
-	s.shows()
+	s.prints("kubectl apply --server-side -f nightly.yaml", "serverside-applied")
+	s.prints("kubectl get backup nightly -o jsonpath='{.spec.hooks}'", `["stop","start"]`)
 }
 
 func twoOwners(s *stage) {
@@ -613,5 +647,5 @@ func twoOwners(s *stage) {
 	_, err = client.Update(s.Context(), b, metav1.UpdateOptions{FieldManager: "backup-operator"})
 	check(s, err)
 	s.shows()
-	s.shows()
+	s.prints("kubectl apply --server-side --force-conflicts -f nightly.yaml", "serverside-applied")
 }
