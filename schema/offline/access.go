@@ -43,9 +43,9 @@ func (a Access) String() string {
 	for _, part := range []struct {
 		what string
 		list []Rules
-	}{{"refused, for lack of these rules", a.Refused}, {"granted, and not needed", a.Unused}, {"sufficient", a.Sufficient}} {
+	}{{"missing", a.Refused}, {"not needed", a.Unused}, {"sufficient", a.Sufficient}} {
 		for _, r := range part.list {
-			fmt.Fprintf(&text, "# %s: %s", cmp.Or(r.Role, "new rules"), part.what)
+			fmt.Fprintf(&text, "# %s: %s", cmp.Or(r.Role, "all roles"), part.what)
 			if r.Namespace != "" {
 				fmt.Fprintf(&text, ", in namespace %s", r.Namespace)
 			}

@@ -47,6 +47,12 @@
 // kubectl, pass the Server, which is an http.Handler, to httptest.NewServer, and pass the resulting
 // URL with --server. [EmulateVersion] emulates an older release of Kubernetes.
 //
+// # Authorization
+//
+// With [RBAC], the server authorizes requests as kube-apiserver does, by the Roles and bindings of your
+// manifests, so that a test fails where the operator would in a cluster. [Server.Access] then reports which rules were
+// missing, which granted rules the test did not need, and which would suffice.
+//
 // # Several servers
 //
 // Tests with servers can run in parallel, because servers share only the metrics and the log of
@@ -82,7 +88,7 @@
 // # Limitations
 //
 //   - Only the controllers of CRDs and namespaces run: no schedulers, and no garbage collector.
-//   - Authorization, quotas and aggregation are missing. Every request is allowed.
+//   - Quotas and aggregation are missing. Without [RBAC], every request is allowed.
 //   - Built-in kinds have no OpenAPI, and no subresource except status.
 //   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
 //   - Creating an object within two seconds of its CRD is delayed by two seconds, as in a cluster

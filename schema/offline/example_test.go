@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/crdkit/crdkit/schema/offline"
 )
@@ -69,4 +70,68 @@ func ExampleServer_WebhookCalls() {
 	}
 	// Output:
 	// CREATE backup <nil>
+}
+
+// ExampleRBAC sends requests as the service account of an operator, and prints how its role can be improved.
+func ExampleRBAC() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := offline.New(ctx, offline.RBAC(), offline.Manifests([]byte(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: operator}
+rules:
+- {apiGroups: [""], resources: [configmaps], verbs: [get, update]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: operator}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: operator}
+subjects: [{kind: ServiceAccount, name: operator, namespace: system}]`)))
+	if err != nil {
+		panic(err)
+	}
+	config := s.Config()
+	config.Impersonate.UserName = "system:serviceaccount:system:operator"
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		panic(err)
+	}
+	_, err = client.CoreV1().ConfigMaps("default").Get(ctx, "settings", metav1.GetOptions{})
+	fmt.Println(err)
+	_, err = client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
+	fmt.Println(err)
+
+	access, err := s.Access(ctx, config.Impersonate.UserName)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(access)
+	// Output:
+	// configmaps "settings" not found
+	// configmaps is forbidden: User "system:serviceaccount:system:operator" cannot list resource "configmaps" in API group "" in the namespace "default"
+	// # all roles: missing
+	// rules:
+	// - apiGroups:
+	//   - ""
+	//   resources:
+	//   - configmaps
+	//   verbs:
+	//   - list
+	// # ClusterRole "operator": not needed
+	// rules:
+	// - apiGroups:
+	//   - ""
+	//   resources:
+	//   - configmaps
+	//   verbs:
+	//   - update
+	// # ClusterRole "operator": sufficient
+	// rules:
+	// - apiGroups:
+	//   - ""
+	//   resources:
+	//   - configmaps
+	//   verbs:
+	//   - get
 }

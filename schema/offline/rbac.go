@@ -76,11 +76,8 @@ func (a access) rule() rbacv1.PolicyRule {
 	if a.path != "" {
 		return rbacv1.PolicyRule{Verbs: []string{a.verb}, NonResourceURLs: []string{a.path}}
 	}
-	rule := rbacv1.PolicyRule{Verbs: []string{a.verb}, APIGroups: []string{a.group}, Resources: []string{a.resource}}
-	if a.name != "" {
-		rule.ResourceNames = []string{a.name}
-	}
-	return rule
+	// A rule may have an empty name, which allows requests without one.
+	return rbacv1.PolicyRule{Verbs: []string{a.verb}, APIGroups: []string{a.group}, Resources: []string{a.resource}, ResourceNames: []string{a.name}}
 }
 
 // grant has the rules that a binding gives to a user: in a namespace, or in all of them and for what is in

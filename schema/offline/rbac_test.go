@@ -114,7 +114,7 @@ func TestRBAC_Access(t *testing.T) {
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	const text = "# new rules: refused, for lack of these rules, in namespace system\nrules:\n- apiGroups:\n  - \"\"\n  resources:\n  - events\n  verbs:\n  - create\n"
+	const text = "# all roles: missing, in namespace system\nrules:\n- apiGroups:\n  - \"\"\n  resources:\n  - events\n  verbs:\n  - create\n"
 	if !strings.Contains(got.String(), text) {
 		t.Errorf("got\n%s", got)
 	}

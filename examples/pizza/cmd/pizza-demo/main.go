@@ -33,8 +33,8 @@ func main() {
 
 // embedded starts an API server in this process, which logs to a file of its own.
 func embedded(kubectl string) (show.Cluster, error) {
-	fmt.Println("This runs on the API server's own code for custom resources, without etcd and kube-apiserver. " +
-		"Every request is allowed, so RBAC is not tested; make demo-cluster uses a real control plane.")
+	fmt.Println("This runs on the API server's own code for custom resources, without etcd and kube-apiserver; " +
+		"make demo-cluster uses a real control plane.")
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	server, err := walkthrough.StartEmbedded(kubectl)
 	if err != nil {

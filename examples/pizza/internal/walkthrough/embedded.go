@@ -14,8 +14,8 @@ import (
 )
 
 // Embedded is an API server in this process, of package offline, that other processes reach at a
-// port of 127.0.0.1. It implements show.Cluster. Every request is allowed, and needs no
-// credentials.
+// port of 127.0.0.1. It implements show.Cluster. Requests need no credentials, and those of users
+// are authorized by RBAC.
 type Embedded struct {
 	kubectl, dir string
 	config       *rest.Config
@@ -36,7 +36,7 @@ func StartEmbedded(kubectl string) (_ *Embedded, err error) {
 	if e.dir, err = os.MkdirTemp("", "crdkit-"); err != nil {
 		return nil, err
 	}
-	handler, err := offline.New(ctx)
+	handler, err := offline.New(ctx, offline.RBAC())
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,7 @@ func StartEmbedded(kubectl string) (_ *Embedded, err error) {
 // Config returns a new client configuration of an administrator.
 func (e *Embedded) Config() *rest.Config { return rest.CopyConfig(e.config) }
 
-// User returns a new client configuration of a user: what admission knows of requests, but not a
-// limit of what they may do.
+// User returns a new client configuration of a user.
 func (e *Embedded) User(name string, groups ...string) (*rest.Config, error) {
 	config := e.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: name, Groups: groups}
