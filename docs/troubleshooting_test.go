@@ -326,7 +326,9 @@ func stuckNamespace(s *stage) {
 	s.shows()
 	// The work of the namespace controller, which a control plane for tests does not have.
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("team")
-	eventually(s, func() error { return client.DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}) })
+	eventually(s, func() error {
+		return client.DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+	})
 	list, err := client.List(s.Context(), metav1.ListOptions{})
 	check(s, err)
 	if len(list.Items) > 0 {

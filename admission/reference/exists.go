@@ -89,13 +89,18 @@ func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Op
 			return nil, nil
 		}
 		before := map[cache.ObjectName]bool{}
-		if old, err := admission.OldFrom[T](ctx); err == nil && !reflect.ValueOf(old).IsNil() {
+		// The API server ignores the deletionTimestamp that a user sends, but before 1.37 not in an apply that creates the
+		// object (apiserver/pkg/registry/generic/registry/store.go, Update).
+		deleting := m.GetDeletionTimestamp() != nil
+		if old, err := admission.OldFrom[T](ctx); err == nil && reflect.ValueOf(old).IsNil() {
+			deleting = false
+		} else if err == nil {
 			for _, ref := range refs(old) {
 				name := target.resource.resolve(m.GetNamespace(), ref)
 				before[name] = before[name] || !ref.Optional
 			}
 		}
-		return c.answer(ctx, m, found, before)
+		return c.answer(ctx, m, deleting, found, before)
 	}
 }
 
@@ -120,16 +125,14 @@ type question struct {
 // answer checks the references of an object. The map before has the targets of the stored
 // object, and whether one of the references to the target was not optional.
 func (c *checker) answer(
-	ctx context.Context, m metav1.Object, refs []Ref, before map[cache.ObjectName]bool,
+	ctx context.Context, m metav1.Object, deleting bool, refs []Ref, before map[cache.ObjectName]bool,
 ) (errs field.ErrorList, _ error) {
 	questions := make(map[cache.ObjectName]*question, len(refs))
 	var all []*question
 	for _, ref := range refs {
 		name := c.target.resource.resolve(m.GetNamespace(), ref)
-		// The API server sets and clears the deletionTimestamp before it validates, so that
-		// users cannot (apiserver/pkg/registry/rest/update.go, generic/registry/store.go).
 		required, had := before[name]
-		asks := !ref.Optional && !required && m.GetDeletionTimestamp() == nil
+		asks := !ref.Optional && !required && !deleting
 		if ref.Name == "" || had && !asks || c.isItself(ctx, m, name) {
 			continue
 		}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -18,13 +21,31 @@ import (
 
 var _ manager.LeaderElectionRunnable = &migrate.Controller{}
 
-// The control plane has no kube-controller-manager, which would run migrations of the API.
+// The operator may not use the StorageVersionMigration API, because the control plane has no
+// kube-controller-manager, which would run migrations.
 func TestMigrate_OnAManager(t *testing.T) {
-	cp := controlplane.ForTest(t, controlplane.APIServerArgs("--runtime-config=storagemigration.k8s.io/v1=false"))
+	cp := controlplane.ForTest(t)
 	w := migratetest.New(t, cp.Config())
 	w.Fill(3)
 	w.Store("v1")
-	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{
+	operator, err := cp.User("operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := slices.DeleteFunc(migrate.ControllerRules(w.CRD), func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == "storagemigration.k8s.io" })
+	rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io", "events.k8s.io", ""}, Resources: []string{"leases", "events"}, Verbs: []string{"get", "create", "update", "patch"}})
+	meta := metav1.ObjectMeta{Name: "operator"}
+	admin := kubernetes.NewForConfigOrDie(cp.Config()).RbacV1()
+	if _, err := admin.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(operator, ctrl.Options{
 		Metrics: server.Options{BindAddress: "0"}, LeaderElection: true, LeaderElectionID: "boxes", LeaderElectionNamespace: "default",
 	})
 	if err != nil {

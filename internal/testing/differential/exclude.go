@@ -14,16 +14,23 @@ import (
 
 // ranges leaves out what is said of the range of a number, and of bounds that are out of it.
 func (c *Comparison) ranges() bool {
-	out, defaults := map[string]bool{}, map[string]bool{}
+	out := map[string]bool{}
+	var defaults []string
 	for _, text := range c.Offline.Causes {
 		if m := outOfRange.FindStringSubmatch(text); m != nil {
 			out[m[2]] = m[1] != "Checked"
 			// With such an error, the rules of a default are not run.
-			defaults[pathOf(text)] = c.What == "definition"
+			if c.What == "definition" {
+				defaults = append(defaults, pathOf(text))
+			}
 		}
 	}
+	ofDefault := func(text string) bool {
+		path := pathOf(text)
+		return slices.ContainsFunc(defaults, func(d string) bool { return path == d || strings.HasPrefix(path, d+".") || strings.HasPrefix(path, d+"[") })
+	}
 	return c.withoutBlocking(func(text string) bool {
-		if outOfRange.MatchString(text) || defaults[pathOf(text)] {
+		if outOfRange.MatchString(text) || ofDefault(text) {
 			return true
 		}
 		m := outOfBounds.FindStringSubmatch(text)
@@ -55,7 +62,7 @@ func (c *Comparison) formatsOfNames() bool {
 	}
 	return c.withoutBlocking(func(text string) bool {
 		_, format, ok := strings.Cut(text, " in body must be of type ")
-		return ok && (nameFormat.MatchString(format) || named && format == `string: "array"`) || composed && strings.HasSuffix(pathOf(text), ".default")
+		return ok && (nameFormat.MatchString(format) || named && format == `string: "array"`) || composed && strings.HasSuffix(pathOf(text), ".default") && !outOfRange.MatchString(text)
 	})
 }
 

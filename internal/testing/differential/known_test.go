@@ -151,6 +151,7 @@ func TestExplain_OlderServers(t *testing.T) {
 		"a bound of another":               {36, "create", plain, refused(elsewhere), refused(boundary, less), ""},
 		"a range and something else":       {36, "create", plain, refused(elsewhere), refused(isRange), ""},
 		"a default out of its range":       {36, "definition", plain, refused(rule), refused(ofDefault), "ranges of numbers"},
+		"a rule within a default":          {36, "definition", plain, refused("x.default.a" + rule[9:]), refused(ofDefault), "ranges of numbers"},
 		"a default elsewhere":              {36, "definition", plain, refused(rule), refused("y" + ofDefault[1:]), ""},
 		"a name":                           {35, "create", plain, accepted, refused(name), "formats of names"},
 		"a name that keeps rules from it":  {35, "create", plain, refused(ruled), refused(notRun, name), "formats of names"},
