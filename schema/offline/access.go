@@ -2,174 +2,218 @@ package offline
 
 import (
 	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"sigs.k8s.io/yaml"
 )
 
-// Access compares what the requests of a user needed with the rules that the user has.
+// Access compares what the requests of a user needed with the rules of the user's roles. A watch needs list as well,
+// because informers list where the server does not send initial events, as before Kubernetes 1.34.
 type Access struct {
-	// Refused has the rules that the refused requests needed. They belong to a Role in the namespace,
-	// or to a ClusterRole if the namespace is empty.
-	Refused []Rules
-	// Unused has the rules of the user's roles that no request needed. A rule with several verbs, resources
-	// or names is split, and a rule that another one repeats is unused.
-	Unused []Rules
-	// Sufficient has, for each role, the least rules with which the same requests would be allowed. A wildcard is
-	// replaced by what it was used for.
-	Sufficient []Rules
+	// Missing has the rules that refused requests needed: for a Role, if the user has a RoleBinding in the namespace
+	// of the request, otherwise for a ClusterRole. A client that was refused may not have come to its next request.
+	Missing []Role
+	// Unused has the granted rules that no request needed, one for each verb, resource and name, as far as they cannot
+	// be joined. If several rules allow a request, it needs the narrowest one. The subresource finalizers is never
+	// unused: clusters that enforce permissions on owner references need it.
+	Unused []Role
+	// Sufficient has, for each role, the rules that were needed. A wildcard is replaced by what it was used for.
+	Sufficient []Role
 }
 
-// Rules are rules of one role.
-type Rules struct {
-	// Role is the kind and name of an existing role, such as ClusterRole "pizza-operator", or empty.
-	Role string
-	// Namespace is where the rules apply, or empty for all namespaces and for objects in none.
-	Namespace string
-	Rules     []rbacv1.PolicyRule
+// Role is a Role or ClusterRole with some of its rules. The name of a role that is yet to be made is empty.
+type Role struct {
+	Kind, Namespace, Name string
+	Rules                 []rbacv1.PolicyRule
 }
 
-// String returns YAML, with comments, that can be pasted into roles.
+// String returns YAML documents, each with a comment.
 func (a Access) String() string {
 	var text strings.Builder
 	for _, part := range []struct {
-		what string
-		list []Rules
-	}{{"missing", a.Refused}, {"not needed", a.Unused}, {"sufficient", a.Sufficient}} {
-		for _, r := range part.list {
-			fmt.Fprintf(&text, "# %s: %s", cmp.Or(r.Role, "all roles"), part.what)
+		comment string
+		roles   []Role
+	}{{"missing", a.Missing}, {"not needed", a.Unused}, {"sufficient", a.Sufficient}} {
+		for _, r := range part.roles {
+			metadata := map[string]any{"name": r.Name}
 			if r.Namespace != "" {
-				fmt.Fprintf(&text, ", in namespace %s", r.Namespace)
+				metadata["namespace"] = r.Namespace
 			}
-			rules, _ := yaml.Marshal(map[string]any{"rules": r.Rules}) // strings always have an encoding
-			fmt.Fprintf(&text, "\n%s", rules)
+			manifest, _ := yaml.Marshal(map[string]any{"apiVersion": rbacv1.SchemeGroupVersion.String(), "kind": r.Kind, "metadata": metadata, "rules": r.Rules}) // text has an encoding
+			fmt.Fprintf(&text, "---\n# %s\n%s", part.comment, manifest)
 		}
 	}
 	return text.String()
 }
 
-// Access returns what the requests that a user sent so far needed, compared with what the bindings grant the
-// user now: the name of a user, such as system:serviceaccount:namespace:name. The server must have the option [RBAC].
-// The default roles, which all users have, are left out.
-func (s *Server) Access(ctx context.Context, name string) (Access, error) {
-	u := &user.DefaultInfo{Name: name, Groups: []string{user.AllAuthenticated}}
-	if namespace, _, err := serviceaccount.SplitUsername(name); err == nil {
-		u.Groups = append(u.Groups, serviceaccount.MakeGroupNames(namespace)...)
+// Access returns what the requests that a user has sent needed, compared with what the user is granted now. The name
+// is that of a user, such as system:serviceaccount:namespace:name. The default roles are left out. Access returns an
+// error if the user has sent no request, or if the server does not have the option [RBAC].
+func (s *Server) Access(name string) (Access, error) {
+	if s.rbac == nil {
+		return Access{}, errors.New("offline: Access needs a server with the option RBAC")
 	}
-	s.roles.mu.Lock()
-	asked := maps.Clone(s.roles.asked[name])
-	s.roles.mu.Unlock()
-	grants, err := s.roles.allGrants(ctx, u)
-	if err != nil {
-		return Access{}, fmt.Errorf("offline: the access of %s: %w", name, err)
+	s.rbac.mu.Lock()
+	of := s.rbac.users[name]
+	if of == nil {
+		s.rbac.mu.Unlock()
+		return Access{}, fmt.Errorf("offline: user %q has sent no request", name)
 	}
-	refused, unused, sufficient := ruleSet{}, ruleSet{}, ruleSet{}
-	var atoms []*atom
+	requests := maps.Clone(of.requests)
+	s.rbac.mu.Unlock()
+	for r, allowed := range maps.Clone(requests) {
+		if r.verb == "watch" {
+			r.verb = "list"
+			requests[r] = allowed
+		}
+	}
+
+	grants, _ := s.rbac.grants(of.user, "*") // roles that do not exist grant nothing
+	granted := newGranted(grants)
+	missing, unused, sufficient := roleSet{}, roleSet{}, roleSet{}
+	for r, allowed := range requests {
+		needed := r.rule()
+		if g := granted.narrowest(r); g != nil {
+			g.used = true
+			needed.ResourceNames = g.rule.ResourceNames
+			sufficient.add(g.role, needed)
+		} else if !allowed {
+			role := roleKey{kind: "ClusterRole"}
+			if slices.ContainsFunc(grants, func(g grant) bool { return g.namespace != "" && g.namespace == r.namespace }) {
+				role = roleKey{kind: "Role", namespace: r.namespace}
+			}
+			needed.ResourceNames = nil
+			missing.add(role, needed)
+		}
+	}
+	for _, g := range granted.rules {
+		switch {
+		case len(g.rule.Resources) > 0 && strings.HasSuffix(g.rule.Resources[0], "/finalizers"):
+			sufficient.add(g.role, g.rule)
+		case !g.used:
+			unused.add(g.role, g.rule)
+		}
+	}
+	everywhere := missing[roleKey{kind: "ClusterRole"}]
+	for role, rules := range missing {
+		if role.namespace != "" {
+			_, missing[role] = validation.Covers(everywhere, rules)
+		}
+	}
+	return Access{Missing: missing.list(), Unused: unused.list(), Sufficient: sufficient.list()}, nil
+}
+
+// roleKey is the kind, namespace and name of a role.
+type roleKey struct{ kind, namespace, name string }
+
+// grantedRule is a rule of one verb, resource and name.
+type grantedRule struct {
+	role       roleKey
+	namespaces []string // where it applies; an empty one is everywhere
+	rule       rbacv1.PolicyRule
+	used       bool
+}
+
+// granted has the rules of a user, the narrowest first.
+type granted struct {
+	rules []*grantedRule
+	// allowing has the rules that allow a request, whatever its name.
+	allowing map[request][]*grantedRule
+}
+
+func newGranted(grants []grant) *granted {
+	by := map[string]*grantedRule{}
 	for _, g := range grants {
+		role := roleKey{g.role.Kind, g.namespace, g.role.Name}
+		if g.role.Kind == "ClusterRole" {
+			role.namespace = ""
+			if slices.Contains([]string{"system:discovery", "system:basic-user", "system:public-info-viewer"}, g.role.Name) {
+				role = roleKey{}
+			}
+		}
 		for _, rule := range g.rules {
 			for _, one := range validation.BreakdownRule(rule) {
-				atoms = append(atoms, &atom{grant: g, rule: one})
+				key := fmt.Sprint(role, one.String())
+				if by[key] == nil {
+					by[key] = &grantedRule{role: role, rule: one}
+				}
+				by[key].namespaces = append(by[key].namespaces, g.namespace)
 			}
 		}
 	}
-	slices.SortStableFunc(atoms, func(a, b *atom) int { return cmp.Compare(a.width(), b.width()) })
-	for ask, allowed := range asked {
-		needed := ask.rule()
-		at := slices.IndexFunc(atoms, func(a *atom) bool {
-			covers, _ := validation.Covers([]rbacv1.PolicyRule{a.rule}, []rbacv1.PolicyRule{needed})
-			return covers && (a.grant.namespace == "" || a.grant.namespace == ask.namespace)
-		})
-		if at >= 0 {
-			a := atoms[at]
-			a.used = true
-			if needed.ResourceNames = a.rule.ResourceNames; !a.grant.isDefault() {
-				sufficient.add(a.grant, needed)
-			}
-		} else if !allowed {
-			needed.ResourceNames = nil
-			scope := grant{}
-			if slices.ContainsFunc(grants, func(g grant) bool { return g.namespace != "" && g.namespace == ask.namespace }) {
-				scope.namespace = ask.namespace
-			}
-			refused.add(scope, needed)
-		}
+	all := &granted{allowing: map[request][]*grantedRule{}}
+	for _, key := range slices.Sorted(maps.Keys(by)) {
+		all.rules = append(all.rules, by[key])
 	}
-	for _, a := range atoms {
-		if !a.used && !a.grant.isDefault() {
-			unused.add(a.grant, a.rule)
-		}
-	}
-	return Access{Refused: refused.list(), Unused: unused.list(), Sufficient: sufficient.list()}, nil
+	slices.SortStableFunc(all.rules, func(a, b *grantedRule) int { return cmp.Compare(a.width(), b.width()) })
+	return all
 }
 
-// allGrants returns what a user is granted anywhere.
-func (r *roles) allGrants(ctx context.Context, u user.Info) ([]grant, error) {
-	bindings, err := list[*rbacv1.RoleBindingList](ctx, r.server, "RoleBinding", "")
-	if err != nil {
-		return nil, err
-	}
-	namespaces := map[string]bool{}
-	for _, b := range bindings.Items {
-		namespaces[b.Namespace] = true
-	}
-	all, err := r.grants(ctx, u, "")
-	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		var local []grant
-		local, err = r.grants(ctx, u, namespace)
-		all = append(all, slices.DeleteFunc(local, func(g grant) bool { return g.namespace == "" })...)
-	}
-	return all, err
-}
-
-// isDefault reports whether the role is one that all users have.
-func (g grant) isDefault() bool {
-	return g.role.Kind == "ClusterRole" && slices.Contains([]string{"system:discovery", "system:basic-user", "system:public-info-viewer"}, g.role.Name)
-}
-
-// atom is a rule of one verb, resource and name.
-type atom struct {
-	grant grant
-	rule  rbacv1.PolicyRule
-	used  bool
-}
-
-// width is greater for rules that allow more. A request uses the narrowest rule that allows it.
-func (a *atom) width() (width int) {
-	for _, element := range slices.Concat(a.rule.Verbs, a.rule.APIGroups, a.rule.Resources, a.rule.NonResourceURLs) {
+// width is greater for rules that allow more.
+func (g *grantedRule) width() (width int) {
+	for _, element := range slices.Concat(g.rule.Verbs, g.rule.APIGroups, g.rule.Resources, g.rule.NonResourceURLs) {
 		width += 2 * strings.Count(element, "*")
 	}
-	if len(a.rule.ResourceNames) == 0 {
+	if len(g.rule.ResourceNames) == 0 {
 		width++
 	}
-	if a.grant.namespace == "" {
+	if slices.Contains(g.namespaces, "") {
 		width++
 	}
 	return width
 }
 
-// ruleSet has rules by role and namespace.
-type ruleSet map[[2]string][]rbacv1.PolicyRule
-
-func (s ruleSet) add(g grant, rule rbacv1.PolicyRule) {
-	role := ""
-	if g.role.Name != "" {
-		role = fmt.Sprintf("%s %q", g.role.Kind, g.role.Name)
+// narrowest returns the narrowest rule that allows a request, or nil.
+func (all *granted) narrowest(r request) *grantedRule {
+	name := r.name
+	r.name = ""
+	allowing, known := all.allowing[r]
+	if !known {
+		needed := r.rule()
+		needed.ResourceNames = nil
+		for _, g := range all.rules {
+			rule := g.rule
+			rule.ResourceNames = nil
+			covers, _ := validation.Covers([]rbacv1.PolicyRule{rule}, []rbacv1.PolicyRule{needed})
+			if covers && (slices.Contains(g.namespaces, "") || slices.Contains(g.namespaces, r.namespace)) {
+				allowing = append(allowing, g)
+			}
+		}
+		all.allowing[r] = allowing
 	}
-	s[[2]string{role, g.namespace}] = append(s[[2]string{role, g.namespace}], rule)
+	for _, g := range allowing {
+		if len(g.rule.ResourceNames) == 0 || slices.Contains(g.rule.ResourceNames, name) {
+			return g
+		}
+	}
+	return nil
 }
 
-func (s ruleSet) list() (all []Rules) {
-	for _, key := range slices.SortedFunc(maps.Keys(s), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		all = append(all, Rules{Role: key[0], Namespace: key[1], Rules: joined(s[key])})
+// roleSet has rules by role.
+type roleSet map[roleKey][]rbacv1.PolicyRule
+
+// add adds a rule, unless it is one of a default role.
+func (s roleSet) add(role roleKey, rule rbacv1.PolicyRule) {
+	if role.kind != "" {
+		s[role] = append(s[role], rule)
 	}
+}
+
+func (s roleSet) list() (all []Role) {
+	for role, rules := range s {
+		if len(rules) > 0 {
+			all = append(all, Role{role.kind, role.namespace, role.name, joined(rules)})
+		}
+	}
+	slices.SortFunc(all, func(a, b Role) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return all
 }
 
@@ -193,15 +237,15 @@ func joined(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 			*field(by[key]) = append(*field(by[key]), values...)
 		}
 		rules = nil
-		for _, key := range slices.Sorted(maps.Keys(by)) {
-			slices.Sort(*field(by[key]))
-			*field(by[key]) = slices.Compact(*field(by[key]))
-			rules = append(rules, *by[key])
+		for _, rule := range by {
+			slices.Sort(*field(rule))
+			*field(rule) = slices.Compact(*field(rule))
+			rules = append(rules, *rule)
 		}
 	}
 	slices.SortFunc(rules, func(a, b rbacv1.PolicyRule) int {
 		return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.Resources, b.Resources), slices.Compare(a.NonResourceURLs, b.NonResourceURLs),
-			slices.Compare(a.ResourceNames, b.ResourceNames))
+			slices.Compare(a.ResourceNames, b.ResourceNames), slices.Compare(a.Verbs, b.Verbs))
 	})
 	return rules
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -121,8 +122,12 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	}
 	converter := applyconfigurations.NewTypeConverter(types)
 	if gv.Group == authorizationv1.GroupName {
+		var decide authorizer.AuthorizerFunc = server.Authorizer.Authorize
+		if s.rbac != nil {
+			decide = s.rbac.authorize // a review is no request of the user whom it is about
+		}
 		for _, review := range []runtime.Object{&authorizationv1.SubjectAccessReview{}, &authorizationv1.SelfSubjectAccessReview{}, &authorizationv1.LocalSubjectAccessReview{}} {
-			rest := reviewREST{review, s.review}
+			rest := reviewREST{review, decide}
 			storages[rest.GetSingularName()+"s"] = rest
 		}
 		converter = managedfields.NewDeducedTypeConverter() // clients do not apply these

@@ -50,8 +50,9 @@
 // # Authorization
 //
 // With [RBAC], the server authorizes requests as kube-apiserver does, by the Roles and bindings of your
-// manifests, so that a test fails where the operator would in a cluster. [Server.Access] then reports which rules were
-// missing, which granted rules the test did not need, and which would suffice.
+// manifests, so that a test fails where the operator would fail in a cluster. [Server.Access] reports which rules were
+// missing, which granted rules the test did not need, and which suffice. SubjectAccessReviews, SelfSubjectAccessReviews
+// and LocalSubjectAccessReviews are answered.
 //
 // # Several servers
 //

@@ -102,7 +102,7 @@ subjects: [{kind: ServiceAccount, name: operator, namespace: system}]`)))
 	_, err = client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{})
 	fmt.Println(err)
 
-	access, err := s.Access(ctx, config.Impersonate.UserName)
+	access, err := s.Access(config.Impersonate.UserName)
 	if err != nil {
 		panic(err)
 	}
@@ -110,7 +110,12 @@ subjects: [{kind: ServiceAccount, name: operator, namespace: system}]`)))
 	// Output:
 	// configmaps "settings" not found
 	// configmaps is forbidden: User "system:serviceaccount:system:operator" cannot list resource "configmaps" in API group "" in the namespace "default"
-	// # all roles: missing
+	// ---
+	// # missing
+	// apiVersion: rbac.authorization.k8s.io/v1
+	// kind: ClusterRole
+	// metadata:
+	//   name: ""
 	// rules:
 	// - apiGroups:
 	//   - ""
@@ -118,7 +123,12 @@ subjects: [{kind: ServiceAccount, name: operator, namespace: system}]`)))
 	//   - configmaps
 	//   verbs:
 	//   - list
-	// # ClusterRole "operator": not needed
+	// ---
+	// # not needed
+	// apiVersion: rbac.authorization.k8s.io/v1
+	// kind: ClusterRole
+	// metadata:
+	//   name: operator
 	// rules:
 	// - apiGroups:
 	//   - ""
@@ -126,7 +136,12 @@ subjects: [{kind: ServiceAccount, name: operator, namespace: system}]`)))
 	//   - configmaps
 	//   verbs:
 	//   - update
-	// # ClusterRole "operator": sufficient
+	// ---
+	// # sufficient
+	// apiVersion: rbac.authorization.k8s.io/v1
+	// kind: ClusterRole
+	// metadata:
+	//   name: operator
 	// rules:
 	// - apiGroups:
 	//   - ""

@@ -8,22 +8,21 @@ import (
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	informers "k8s.io/client-go/informers/rbac/v1"
+	listers "k8s.io/client-go/listers/rbac/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
 // RBAC makes the server authorize requests by its Roles, ClusterRoles and bindings, as kube-apiserver does with
-// --authorization-mode=RBAC. A change of these objects takes effect at the next request. The group system:masters,
-// to which the user of [Server.Config] belongs, may do everything. Of kube-apiserver's default roles, cluster-admin,
-// system:discovery, system:basic-user and system:public-info-viewer exist. Writing Roles and bindings is not restricted to
-// rules that the writer has.
+// --authorization-mode=RBAC. A change of these objects takes effect a moment later. The group system:masters, to which
+// the user of [Server.Config] belongs, may do everything. Of kube-apiserver's default roles, cluster-admin,
+// system:discovery, system:basic-user and system:public-info-viewer exist.
 //
 // To send requests as the service account of an operator, impersonate it:
 //
@@ -34,7 +33,7 @@ import (
 func RBAC() Option {
 	return func(o *options) error {
 		o.rbac = true
-		return Objects(defaultRoles()...)(o)
+		return nil
 	}
 }
 
@@ -65,57 +64,89 @@ func defaultRoles() (all []runtime.Object) {
 	return all
 }
 
-// access is what a request asks for.
-type access struct {
+// request is what a user asks for.
+type request struct {
 	verb, group, resource, name, namespace string // resource may have a subresource
 	path                                   string // of a request for no resource
 }
 
-// rule returns the rule that allows this and nothing else.
-func (a access) rule() rbacv1.PolicyRule {
-	if a.path != "" {
-		return rbacv1.PolicyRule{Verbs: []string{a.verb}, NonResourceURLs: []string{a.path}}
+func requestOf(a authorizer.Attributes) request {
+	if !a.IsResourceRequest() {
+		return request{verb: a.GetVerb(), path: a.GetPath()}
 	}
-	// A rule may have an empty name, which allows requests without one.
-	return rbacv1.PolicyRule{Verbs: []string{a.verb}, APIGroups: []string{a.group}, Resources: []string{a.resource}, ResourceNames: []string{a.name}}
+	resource := a.GetResource()
+	if sub := a.GetSubresource(); sub != "" {
+		resource += "/" + sub
+	}
+	return request{verb: a.GetVerb(), group: a.GetAPIGroup(), resource: resource, name: a.GetName(), namespace: a.GetNamespace()}
 }
 
-// grant has the rules that a binding gives to a user: in a namespace, or in all of them and for what is in
-// none.
+// rule returns the rule that allows the request and nothing else.
+func (r request) rule() rbacv1.PolicyRule {
+	if r.path != "" {
+		return rbacv1.PolicyRule{Verbs: []string{r.verb}, NonResourceURLs: []string{r.path}}
+	}
+	// A rule may have an empty name, which allows requests without one.
+	return rbacv1.PolicyRule{Verbs: []string{r.verb}, APIGroups: []string{r.group}, Resources: []string{r.resource}, ResourceNames: []string{r.name}}
+}
+
+// grant has the rules of a role that a binding gives to a user.
 type grant struct {
-	role      rbacv1.RoleRef
-	binding   string
+	binding string
+	role    rbacv1.RoleRef
+	// namespace is where the rules apply. If it is empty, they apply in all namespaces and to objects in none.
 	namespace string
 	rules     []rbacv1.PolicyRule
 }
 
-// roles authorizes requests by the objects that a server has, and remembers what they ask for.
-type roles struct {
-	server *Server
-	mu     sync.Mutex
-	asked  map[string]map[access]bool // by user, whether it was allowed
+// rbacAuthorizer authorizes requests as kube-apiserver does (kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go), and
+// remembers those of all users but administrators.
+type rbacAuthorizer struct {
+	roles           listers.RoleLister
+	clusterRoles    listers.ClusterRoleLister
+	bindings        listers.RoleBindingLister
+	clusterBindings listers.ClusterRoleBindingLister
+
+	mu    sync.Mutex
+	users map[string]*asked
 }
 
-// authorize answers a request, and remembers it.
-func (r *roles) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	decision, reason, err := r.review(ctx, a)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	name := a.GetUser().GetName()
-	if r.asked[name] == nil {
-		r.asked[name] = map[access]bool{}
+// asked are the requests of a user, and whether they were allowed.
+type asked struct {
+	user     user.Info
+	requests map[request]bool
+}
+
+func newAuthorizer(i informers.Interface) *rbacAuthorizer {
+	return &rbacAuthorizer{
+		roles: i.Roles().Lister(), clusterRoles: i.ClusterRoles().Lister(),
+		bindings: i.RoleBindings().Lister(), clusterBindings: i.ClusterRoleBindings().Lister(), users: map[string]*asked{},
 	}
-	r.asked[name][accessOf(a)] = decision == authorizer.DecisionAllow
+}
+
+func (r *rbacAuthorizer) authorizeAndRemember(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	decision, reason, err := r.authorize(ctx, a)
+	if !isAdmin(a.GetUser()) {
+		r.remember(a.GetUser(), requestOf(a), decision == authorizer.DecisionAllow)
+	}
 	return decision, reason, err
 }
 
-// review answers as kube-apiserver does (kubernetes/plugin/pkg/auth/authorizer/rbac/rbac.go).
-func (r *roles) review(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	if slices.Contains(a.GetUser().GetGroups(), user.SystemPrivilegedGroup) {
+func (r *rbacAuthorizer) remember(u user.Info, asks request, allowed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.users[u.GetName()] == nil {
+		r.users[u.GetName()] = &asked{u, map[request]bool{}}
+	}
+	r.users[u.GetName()].requests[asks] = allowed
+}
+
+func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	if isAdmin(a.GetUser()) {
 		return authorizer.DecisionAllow, "", nil
 	}
-	grants, err := r.grants(ctx, a.GetUser(), a.GetNamespace())
-	needed := []rbacv1.PolicyRule{accessOf(a).rule()}
+	grants, err := r.grants(a.GetUser(), a.GetNamespace())
+	needed := []rbacv1.PolicyRule{requestOf(a).rule()}
 	for _, g := range grants {
 		if ok, _ := validation.Covers(g.rules, needed); ok {
 			return authorizer.DecisionAllow, fmt.Sprintf("RBAC: allowed by %s of %s %q", g.binding, g.role.Kind, g.role.Name), nil
@@ -127,46 +158,35 @@ func (r *roles) review(ctx context.Context, a authorizer.Attributes) (authorizer
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-func accessOf(a authorizer.Attributes) access {
-	if !a.IsResourceRequest() {
-		return access{verb: a.GetVerb(), path: a.GetPath()}
-	}
-	resource := a.GetResource()
-	if sub := a.GetSubresource(); sub != "" {
-		resource += "/" + sub
-	}
-	return access{verb: a.GetVerb(), group: a.GetAPIGroup(), resource: resource, name: a.GetName(), namespace: a.GetNamespace()}
-}
+func isAdmin(u user.Info) bool { return slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) }
 
-// grants returns what a user is granted in a namespace, or only in the cluster if it is empty. The error names the
-// roles that bindings refer to and that do not exist.
-func (r *roles) grants(ctx context.Context, u user.Info, namespace string) (all []grant, _ error) {
+// grants returns what a user is granted in the cluster and in a namespace, or in all namespaces if it is "*". The error
+// names the roles that bindings refer to and that do not exist.
+func (r *rbacAuthorizer) grants(u user.Info, namespace string) (all []grant, _ error) {
 	var errs []error
-	add := func(kind, name, namespace string, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
-		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return isSubject(u, s, namespace) }) {
+	add := func(kind string, meta metav1.ObjectMeta, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
+		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return isSubject(u, s, meta.Namespace) }) {
 			return
 		}
-		rules, err := r.rules(ctx, ref, namespace)
+		rules, err := r.rules(ref, meta.Namespace)
 		if err != nil {
 			errs = append(errs, err)
 			return
 		}
-		all = append(all, grant{ref, fmt.Sprintf("%s %q", kind, name), namespace, rules})
+		all = append(all, grant{fmt.Sprintf("%s %q", kind, meta.Name), ref, meta.Namespace, rules})
 	}
-	bindings, err := list[*rbacv1.ClusterRoleBindingList](ctx, r.server, "ClusterRoleBinding", "")
-	if err != nil {
-		return nil, err
-	}
-	for _, b := range bindings.Items {
-		add("ClusterRoleBinding", b.Name, "", b.Subjects, b.RoleRef)
+	clusterBindings, err := r.clusterBindings.List(labels.Everything())
+	errs = append(errs, err)
+	for _, b := range clusterBindings {
+		add("ClusterRoleBinding", b.ObjectMeta, b.Subjects, b.RoleRef)
 	}
 	if namespace != "" {
-		bindings, err := list[*rbacv1.RoleBindingList](ctx, r.server, "RoleBinding", namespace)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range bindings.Items {
-			add("RoleBinding", b.Name+"/"+b.Namespace, namespace, b.Subjects, b.RoleRef)
+		bindings, err := r.bindings.List(labels.Everything())
+		errs = append(errs, err)
+		for _, b := range bindings {
+			if namespace == "*" || namespace == b.Namespace {
+				add("RoleBinding", b.ObjectMeta, b.Subjects, b.RoleRef)
+			}
 		}
 	}
 	return all, errors.Join(errs...)
@@ -189,34 +209,45 @@ func isSubject(u user.Info, s rbacv1.Subject, namespace string) bool {
 	return false
 }
 
-// rules returns the rules of the role to which a binding refers.
-func (r *roles) rules(ctx context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
-	store := r.server.builtins[rbacv1.SchemeGroupVersion.WithKind(ref.Kind)]
-	if store == nil || ref.Kind != "Role" && ref.Kind != "ClusterRole" {
-		return nil, fmt.Errorf("unsupported role reference kind: %q", ref.Kind)
+// rules returns the rules of the role to which a binding in a namespace refers. An aggregated ClusterRole has the
+// rules that kube-controller-manager would give it (clusterroleaggregation_controller.go).
+func (r *rbacAuthorizer) rules(ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+	switch ref.Kind {
+	case "Role":
+		role, err := r.roles.Roles(namespace).Get(ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		return role.Rules, nil
+	case "ClusterRole":
+		role, err := r.clusterRoles.Get(ref.Name)
+		if err != nil {
+			return nil, err
+		}
+		return r.aggregated(role, map[string]bool{}), nil
 	}
-	if ref.Kind == "ClusterRole" {
-		namespace = ""
-	}
-	obj, err := store.Get(genericapirequest.WithNamespace(ctx, namespace), ref.Name, &metav1.GetOptions{})
-	switch role := obj.(type) {
-	case *rbacv1.Role:
-		return role.Rules, err
-	case *rbacv1.ClusterRole:
-		return role.Rules, err
-	}
-	return nil, err
+	return nil, fmt.Errorf("unsupported role reference kind: %q", ref.Kind)
 }
 
-// list returns all objects of a kind of RBAC in a namespace.
-func list[T any](ctx context.Context, s *Server, kind, namespace string) (all T, _ error) {
-	store := s.builtins[rbacv1.SchemeGroupVersion.WithKind(kind)]
-	if store == nil {
-		return all, apierrors.NewInternalError(fmt.Errorf("%s is defined by a CRD: RBAC needs the built-in kind", kind))
+// aggregated returns the rules of a ClusterRole, and of those that it aggregates, except those that were seen before.
+func (r *rbacAuthorizer) aggregated(role *rbacv1.ClusterRole, seen map[string]bool) []rbacv1.PolicyRule {
+	if seen[role.Name] {
+		return nil
 	}
-	obj, err := store.List(genericapirequest.WithNamespace(ctx, namespace), &internalversion.ListOptions{})
-	if err != nil {
-		return all, err
+	seen[role.Name] = true
+	if role.AggregationRule == nil {
+		return role.Rules
 	}
-	return obj.(T), nil
+	var all []rbacv1.PolicyRule
+	for i := range role.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
+		if err != nil {
+			continue // as the controller, which does not change the role
+		}
+		selected, _ := r.clusterRoles.List(selector) // from memory
+		for _, other := range selected {
+			all = append(all, r.aggregated(other, seen)...)
+		}
+	}
+	return all
 }

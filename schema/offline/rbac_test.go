@@ -3,6 +3,7 @@ package offline_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/schema/offline"
 )
@@ -91,32 +93,31 @@ func TestRBAC_Access(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	got, err := s.Access(ctx, operatorUser)
+	got, err := s.Access(operatorUser)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := offline.Access{
-		Refused: []offline.Rules{
-			{Rules: []rbacv1.PolicyRule{
-				rule("", "pods", "", "watch"), rule("", "secrets", "", "get"), rule("coordination.k8s.io", "leases", "", "list"),
+		Missing: []offline.Role{
+			{Kind: "ClusterRole", Rules: []rbacv1.PolicyRule{
+				rule("", "pods", "", "list", "watch"), rule("", "secrets", "", "get"), rule("coordination.k8s.io", "leases", "", "list"),
 			}},
-			{Namespace: "system", Rules: []rbacv1.PolicyRule{rule("", "events", "", "create")}},
+			{Kind: "Role", Namespace: "system", Rules: []rbacv1.PolicyRule{rule("", "events", "", "create")}},
 		},
-		Unused: []offline.Rules{{Role: `ClusterRole "operator"`, Rules: []rbacv1.PolicyRule{
+		Unused: []offline.Role{{Kind: "ClusterRole", Name: "operator", Rules: []rbacv1.PolicyRule{
 			rule("", "configmaps", "", "get", "watch"), rule("", "deployments", "", "get", "list", "watch"), rule("", "secrets", "token", "get"),
 			{APIGroups: []string{"apps"}, Resources: []string{"configmaps", "deployments"}, Verbs: []string{"get", "list", "watch"}},
 		}}},
-		Sufficient: []offline.Rules{
-			{Role: `ClusterRole "operator"`, Rules: []rbacv1.PolicyRule{rule("", "configmaps", "", "list"), rule("", "secrets", "ca", "get")}},
-			{Role: `Role "leader"`, Namespace: "system", Rules: []rbacv1.PolicyRule{rule("coordination.k8s.io", "leases", "", "list")}},
+		Sufficient: []offline.Role{
+			{Kind: "ClusterRole", Name: "operator", Rules: []rbacv1.PolicyRule{rule("", "configmaps", "", "list"), rule("", "secrets", "ca", "get")}},
+			{Kind: "Role", Namespace: "system", Name: "leader", Rules: []rbacv1.PolicyRule{rule("coordination.k8s.io", "leases", "", "list")}},
 		},
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	const text = "# all roles: missing, in namespace system\nrules:\n- apiGroups:\n  - \"\"\n  resources:\n  - events\n  verbs:\n  - create\n"
-	if !strings.Contains(got.String(), text) {
-		t.Errorf("got\n%s", got)
+	if _, err := s.Access("nobody"); err == nil {
+		t.Error("the access of a user who has sent no request")
 	}
 }
 
@@ -151,11 +152,109 @@ func TestRBAC_Reviews(t *testing.T) {
 	if _, err := operator.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{}, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, want forbidden", err)
 	}
-	// A change takes effect at the next request.
 	if _, err := admin.RbacV1().ClusterRoles().Update(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}}, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := operator.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("got %v, want forbidden", err)
+	for {
+		if _, err := operator.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}); apierrors.IsForbidden(err) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A role that is bound in two namespaces is reported once, and one that aggregates others has their rules.
+func TestAccess_RolesOfSeveralBindings(t *testing.T) {
+	s := offline.Start(t, offline.RBAC(), offline.Manifests([]byte(`
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: all}, aggregationRule: {clusterRoleSelectors: [{matchLabels: {part: all}}]}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: part, labels: {part: all}}, rules: [{apiGroups: [""], resources: [pods, pods/finalizers], verbs: [get, update]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: a, namespace: default}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: dev}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: b, namespace: kube-public}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: all}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: dev}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: c, namespace: default}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: lost}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: dev}]}
+`)))
+	config := s.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: "ann", Groups: []string{"dev"}}
+	client := kubernetes.NewForConfigOrDie(config)
+	for _, namespace := range []string{"default", "kube-public"} {
+		if _, err := client.CoreV1().Pods(namespace).Get(t.Context(), "x", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	}
+	if _, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), `clusterrole.rbac.authorization.k8s.io "lost" not found`) {
+		t.Errorf("got %v, want that a role does not exist", err)
+	}
+	got, err := s.Access("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := offline.Access{
+		Missing: []offline.Role{{Kind: "Role", Namespace: "default", Rules: []rbacv1.PolicyRule{rule("", "pods", "", "list")}}},
+		Unused:  []offline.Role{{Kind: "ClusterRole", Name: "all", Rules: []rbacv1.PolicyRule{rule("", "pods", "", "update")}}},
+		Sufficient: []offline.Role{{Kind: "ClusterRole", Name: "all", Rules: []rbacv1.PolicyRule{
+			rule("", "pods", "", "get"), rule("", "pods/finalizers", "", "get", "update")}}},
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Nobody grants more than they have, unless they may escalate or bind the role.
+func TestRBAC_Escalation(t *testing.T) {
+	s := offline.Start(t, offline.RBAC(), offline.Manifests([]byte(operatorRoles)))
+	admin, client := kubernetes.NewForConfigOrDie(s.Config()).RbacV1(), operatorClient(t, s).RbacV1()
+	meta := metav1.ObjectMeta{Name: "writer"}
+	_, err := admin.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings"}, Verbs: []string{"create", "update"}},
+		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"escalate"}, ResourceNames: []string{"any"}},
+		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, Verbs: []string{"bind"}, ResourceNames: []string{"cluster-admin"}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta,
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "writer"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "system", Name: "operator"}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	role := func(name string, rules ...rbacv1.PolicyRule) error {
+		for {
+			_, err := client.Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
+			if !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "currently held") {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond) // until the server knows the binding
+		}
+	}
+	bind := func(kind, name string) error {
+		_, err := client.RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-"},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}}, metav1.CreateOptions{})
+		return err
+	}
+	for what, err := range map[string]error{
+		"a role with held rules": role("held", rule("", "configmaps", "", "list")),
+		"a role to escalate":     role("any", rule("", "pods", "", "delete")),
+		"a role to bind":         bind("ClusterRole", "cluster-admin"),
+		"a role that is held":    bind("ClusterRole", "operator"),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	const missing = "is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"delete\"]}"
+	for what, err := range map[string]error{"a role": role("more", rule("", "pods", "", "delete")), "a binding": bind("Role", "any")} {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), missing) {
+			t.Errorf("%s: got %v, want forbidden", what, err)
+		}
+	}
+	got, err := s.Access(operatorUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff([]offline.Role{{Kind: "ClusterRole", Rules: []rbacv1.PolicyRule{rule("", "pods", "", "delete")}}}, got.Missing); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

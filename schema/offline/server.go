@@ -49,8 +49,7 @@ type Server struct {
 	webhooks webhooks
 	version  serverVersion
 	rules    ruleCheck
-	roles    *roles
-	review   authorizer.AuthorizerFunc // as the server's authorizer, without a trace
+	rbac     *rbacAuthorizer // or nil
 	// ended is closed when all goroutines of the server have ended.
 	ended chan struct{}
 }
@@ -87,7 +86,6 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version,
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
-	s.roles = &roles{server: s, asked: map[string]map[access]bool{}}
 	if err := s.run(ctx, life, cancel, o); err != nil {
 		return nil, fmt.Errorf("offline: %w", err)
 	}
@@ -101,7 +99,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
 // ServeHTTP serves the API to clients that do not use [Server.Config], such as kubectl. Requests
-// need no credentials, and all are allowed.
+// need no credentials, and have the user of Config unless they impersonate another one.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // endpoint is what the storage asks about etcd.
@@ -190,10 +188,6 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, rbac bool) 
 	config.LoopbackClientConfig = s.Config()
 	config.LoopbackClientConfig.BearerToken = uuid.NewString()
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
-	s.review = config.Authorization.Authorizer.Authorize
-	if rbac {
-		config.Authorization.Authorizer, s.review = authorizer.AuthorizerFunc(s.roles.authorize), s.roles.review
-	}
 	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "system:admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}}, true, nil
 	})
@@ -214,12 +208,20 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, rbac bool) 
 		return nil, err
 	}
 	config.SharedInformerFactory = informers.NewSharedInformerFactory(kube, 10*time.Minute)
+	if rbac {
+		s.rbac = newAuthorizer(config.SharedInformerFactory.Rbac().V1())
+		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorize) // of the plugins
+	}
 	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, kube, dynamicClient,
 		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, services{s}))
 	if err != nil {
 		return nil, err
 	}
 	config.AdmissionControl = admission.NewChainHandler(config.AdmissionControl, s.rules)
+	if rbac {
+		config.AdmissionControl = admission.NewChainHandler(config.AdmissionControl, escalation{s.rbac})
+		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorizeAndRemember)
+	}
 	options.codec = unstructured.UnstructuredJSONScheme
 	return &extensions.Config{GenericConfig: config, ExtraConfig: extensions.ExtraConfig{
 		CRDRESTOptionsGetter: options,

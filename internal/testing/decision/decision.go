@@ -106,7 +106,7 @@ func ask(ctx context.Context, both [2]kubernetes.Interface, spec authorizationv1
 	return allowed, difference
 }
 
-// awaitLast waits until the real server, whose authorizer follows a watch, knows everything that was created.
+// awaitLast waits until both servers, whose authorizers follow watches, know everything that was created.
 func awaitLast(ctx context.Context, both []kubernetes.Interface) error {
 	for _, client := range both {
 		binding := &rbacv1.ClusterRoleBinding{
@@ -121,8 +121,13 @@ func awaitLast(ctx context.Context, both []kubernetes.Interface) error {
 	time.Sleep(2 * time.Second)
 	spec := authorizationv1.SubjectAccessReviewSpec{User: "last", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}}
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		review, err := both[0].AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
-		return err == nil && review.Status.Allowed, err
+		for _, client := range both {
+			review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+			if err != nil || !review.Status.Allowed {
+				return false, err
+			}
+		}
+		return true, nil
 	})
 }
 
