@@ -368,14 +368,26 @@ func TestCrossNamespace(t *testing.T) {
 	}
 }
 
-// An object that is being deleted may name objects that are missing.
+// An object that is being deleted may name objects that are missing, but not one that is created with a
+// deletionTimestamp.
 func TestExists_DeletingObject(t *testing.T) {
-	known := target(t, reference.Namespaced(secrets), holding(), &live{})
-	check := reference.Exists(known, secretsOf)
-	p := pizza("x", "nails", "other/nails")
-	p.DeletionTimestamp = new(metav1.Now())
-	if errs, err := check(t.Context(), p); len(errs) != 1 || errs[0].Type != field.ErrorTypeForbidden || err != nil {
-		t.Errorf("got %v and %v", errs, err)
+	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
+	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf)))
+	deleting := pizza("margherita", "nails")
+	deleting.DeletionTimestamp = new(metav1.Now())
+	if got := ask(t, h, request{old: pizza("margherita"), pizza: deleting}); got != "allowed" {
+		t.Errorf("an update: %s", got)
+	}
+	want := `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[0].name: Not found: "nails"`
+	if got := ask(t, h, request{pizza: deleting}); got != want {
+		t.Errorf("a creation: got %s, want %s", got, want)
+	}
+	known = target(t, reference.Namespaced(secrets), holding(), &live{})
+	h = newHandler(t, admission.Validate(reference.Exists(known, secretsOf)))
+	deleting = pizza("x", "nails", "other/nails")
+	deleting.DeletionTimestamp = new(metav1.Now())
+	if got := ask(t, h, request{old: pizza("x"), pizza: deleting}); !strings.Contains(got, "is forbidden") && !strings.Contains(got, "Forbidden") {
+		t.Errorf("another namespace: got %s, want forbidden", got)
 	}
 }
 
