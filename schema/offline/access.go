@@ -16,8 +16,9 @@ import (
 // Access compares what the requests of a user needed with the rules of the user's roles. A watch needs list as well,
 // because informers list where the server does not send initial events, as before Kubernetes 1.34.
 type Access struct {
-	// Missing has the rules that refused requests needed: for a Role, if the user has a RoleBinding in the namespace
-	// of the request, otherwise for a ClusterRole. A client that was refused may not have come to its next request.
+	// Missing has the rules that requests needed and that the user is not granted now, without resourceNames: for a Role
+	// if the user has a RoleBinding in the namespace of the request, otherwise for a ClusterRole. After a refused
+	// request, the client may not have sent others.
 	Missing []Role
 	// Unused has the granted rules that no request needed, one for each verb, resource and name, as far as they cannot
 	// be joined. If several rules allow a request, it needs the narrowest one. The subresource finalizers is never
@@ -27,7 +28,7 @@ type Access struct {
 	Sufficient []Role
 }
 
-// Role is a Role or ClusterRole with some of its rules. The name of a role that is yet to be made is empty.
+// Role is a Role or ClusterRole with some of its rules. The name of a new role is empty.
 type Role struct {
 	Kind, Namespace, Name string
 	Rules                 []rbacv1.PolicyRule
@@ -39,7 +40,7 @@ func (a Access) String() string {
 	for _, part := range []struct {
 		comment string
 		roles   []Role
-	}{{"missing", a.Missing}, {"not needed", a.Unused}, {"sufficient", a.Sufficient}} {
+	}{{"missing", a.Missing}, {"unused", a.Unused}, {"sufficient", a.Sufficient}} {
 		for _, r := range part.roles {
 			metadata := map[string]any{"name": r.Name}
 			if r.Namespace != "" {
@@ -66,24 +67,25 @@ func (s *Server) Access(name string) (Access, error) {
 		return Access{}, fmt.Errorf("offline: user %q has sent no request", name)
 	}
 	requests := maps.Clone(of.requests)
+	u := of.user
 	s.rbac.mu.Unlock()
-	for r, allowed := range maps.Clone(requests) {
+	for r := range maps.Clone(requests) {
 		if r.verb == "watch" {
 			r.verb = "list"
-			requests[r] = allowed
+			requests[r] = struct{}{}
 		}
 	}
 
-	grants, _ := s.rbac.grants(of.user, "*") // roles that do not exist grant nothing
+	grants, _ := s.rbac.grants(u, func(string) bool { return true }) // roles that do not exist grant nothing
 	granted := newGranted(grants)
 	missing, unused, sufficient := roleSet{}, roleSet{}, roleSet{}
-	for r, allowed := range requests {
+	for r := range requests {
 		needed := r.rule()
 		if g := granted.narrowest(r); g != nil {
 			g.used = true
 			needed.ResourceNames = g.rule.ResourceNames
 			sufficient.add(g.role, needed)
-		} else if !allowed {
+		} else {
 			role := roleKey{kind: "ClusterRole"}
 			if slices.ContainsFunc(grants, func(g grant) bool { return g.namespace != "" && g.namespace == r.namespace }) {
 				role = roleKey{kind: "Role", namespace: r.namespace}

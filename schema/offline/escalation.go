@@ -3,9 +3,14 @@ package offline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/component-helpers/auth/rbac/validation"
@@ -21,11 +26,14 @@ func (escalation) Handles(op admission.Operation) bool {
 
 func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) (err error) {
 	u := a.GetUserInfo()
-	may := authorizer.AttributesRecord{
+	if isAdmin(u) || a.GetOperation() == admission.Update && equalButReferences(a.GetObject(), a.GetOldObject()) {
+		return nil
+	}
+	attributes := authorizer.AttributesRecord{
 		User: u, Verb: "escalate", APIGroup: rbacv1.GroupName, Resource: a.GetResource().Resource, Name: a.GetName(), Namespace: a.GetNamespace(), ResourceRequest: true,
 	}
 	bind := func(ref rbacv1.RoleRef) ([]rbacv1.PolicyRule, error) {
-		may.Verb, may.Resource, may.Name = "bind", strings.ToLower(ref.Kind)+"s", ref.Name
+		attributes.Verb, attributes.Resource, attributes.Name = "bind", strings.ToLower(ref.Kind)+"s", ref.Name
 		return e.rbac.rules(ref, a.GetNamespace())
 	}
 	var rules []rbacv1.PolicyRule
@@ -33,8 +41,9 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 	case *rbacv1.Role:
 		rules = obj.Rules
 	case *rbacv1.ClusterRole:
-		if rules = obj.Rules; obj.AggregationRule != nil { // what it will grant is unknown
-			rules = append(rules, rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, rbacv1.PolicyRule{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}})
+		rules = obj.Rules
+		if old, _ := a.GetOldObject().(*rbacv1.ClusterRole); aggregates(obj) || aggregates(old) { // what it grants is unknown
+			rules = slices.Concat(rules, everything)
 		}
 	case *rbacv1.RoleBinding:
 		rules, err = bind(obj.RoleRef)
@@ -43,16 +52,14 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 	default:
 		return nil
 	}
-	if decision, _, _ := e.rbac.authorize(ctx, may); decision == authorizer.DecisionAllow {
-		if !isAdmin(u) {
-			e.rbac.remember(u, requestOf(may), true)
-		}
+	if decision, _, _ := e.rbac.authorize(ctx, attributes); decision == authorizer.DecisionAllow {
+		e.rbac.remember(u, requestOf(attributes))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	grants, _ := e.rbac.grants(u, a.GetNamespace())
+	grants, _ := e.rbac.grants(u, in(a.GetNamespace()))
 	var held []rbacv1.PolicyRule
 	for _, g := range grants {
 		held = append(held, g.rules...)
@@ -60,7 +67,7 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 	ok, missing := validation.Covers(held, rules)
 	for _, rule := range rules {
 		for _, one := range validation.BreakdownRule(rule) {
-			e.rbac.remember(u, requestFor(one, a.GetNamespace()), ok)
+			e.rbac.remember(u, requestFor(one, a.GetNamespace()))
 		}
 	}
 	if ok {
@@ -71,6 +78,28 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 		lines = append(lines, compact(rule))
 	}
 	return admission.NewForbidden(a, fmt.Errorf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", u.GetName(), u.GetGroups(), strings.Join(lines, "\n")))
+}
+
+var everything = []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}
+
+func aggregates(role *rbacv1.ClusterRole) bool {
+	return role != nil && role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0
+}
+
+// equalButReferences reports whether two objects differ at most in what the garbage collector changes
+// (kubernetes/pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields).
+func equalButReferences(a, b runtime.Object) bool {
+	without := func(obj runtime.Object) runtime.Object {
+		obj = obj.DeepCopyObject()
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		if m, err := meta.Accessor(obj); err == nil {
+			m.SetFinalizers(nil)
+			m.SetOwnerReferences(nil)
+			m.SetManagedFields(nil)
+		}
+		return obj
+	}
+	return apiequality.Semantic.DeepEqual(without(a), without(b))
 }
 
 // requestFor returns the request that a rule of one verb, resource and name allows.

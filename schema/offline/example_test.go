@@ -124,7 +124,7 @@ subjects: [{kind: ServiceAccount, name: operator, namespace: system}]`)))
 	//   verbs:
 	//   - list
 	// ---
-	// # not needed
+	// # unused
 	// apiVersion: rbac.authorization.k8s.io/v1
 	// kind: ClusterRole
 	// metadata:

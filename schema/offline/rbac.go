@@ -22,14 +22,15 @@ import (
 // RBAC makes the server authorize requests by its Roles, ClusterRoles and bindings, as kube-apiserver does with
 // --authorization-mode=RBAC. A change of these objects takes effect a moment later. The group system:masters, to which
 // the user of [Server.Config] belongs, may do everything. Of kube-apiserver's default roles, cluster-admin,
-// system:discovery, system:basic-user and system:public-info-viewer exist.
+// system:discovery, system:basic-user and system:public-info-viewer exist. Roles and bindings are not validated, and
+// SelfSubjectRulesReviews are not served.
 //
 // To send requests as the service account of an operator, impersonate it:
 //
 //	config := s.Config()
 //	config.Impersonate.UserName = "system:serviceaccount:pizza-system:pizza-operator"
 //
-// [Server.Access] reports which rules such a user lacked, and which it did not use.
+// [Server.Access] reports which rules are missing, and which are unused.
 func RBAC() Option {
 	return func(o *options) error {
 		o.rbac = true
@@ -108,44 +109,47 @@ type rbacAuthorizer struct {
 	clusterBindings listers.ClusterRoleBindingLister
 
 	mu    sync.Mutex
-	users map[string]*asked
+	users map[string]*userRequests
 }
 
-// asked are the requests of a user, and whether they were allowed.
-type asked struct {
+// userRequests are the requests of a user, with the groups of the last one.
+type userRequests struct {
 	user     user.Info
-	requests map[request]bool
+	requests map[request]struct{}
 }
 
 func newAuthorizer(i informers.Interface) *rbacAuthorizer {
 	return &rbacAuthorizer{
 		roles: i.Roles().Lister(), clusterRoles: i.ClusterRoles().Lister(),
-		bindings: i.RoleBindings().Lister(), clusterBindings: i.ClusterRoleBindings().Lister(), users: map[string]*asked{},
+		bindings: i.RoleBindings().Lister(), clusterBindings: i.ClusterRoleBindings().Lister(),
+		users: map[string]*userRequests{},
 	}
 }
 
 func (r *rbacAuthorizer) authorizeAndRemember(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := r.authorize(ctx, a)
-	if !isAdmin(a.GetUser()) {
-		r.remember(a.GetUser(), requestOf(a), decision == authorizer.DecisionAllow)
-	}
+	r.remember(a.GetUser(), requestOf(a))
 	return decision, reason, err
 }
 
-func (r *rbacAuthorizer) remember(u user.Info, asks request, allowed bool) {
+func (r *rbacAuthorizer) remember(u user.Info, asks request) {
+	if isAdmin(u) {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.users[u.GetName()] == nil {
-		r.users[u.GetName()] = &asked{u, map[request]bool{}}
+		r.users[u.GetName()] = &userRequests{requests: map[request]struct{}{}}
 	}
-	r.users[u.GetName()].requests[asks] = allowed
+	r.users[u.GetName()].user = u
+	r.users[u.GetName()].requests[asks] = struct{}{}
 }
 
 func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if isAdmin(a.GetUser()) {
 		return authorizer.DecisionAllow, "", nil
 	}
-	grants, err := r.grants(a.GetUser(), a.GetNamespace())
+	grants, err := r.grants(a.GetUser(), in(a.GetNamespace()))
 	needed := []rbacv1.PolicyRule{requestOf(a).rule()}
 	for _, g := range grants {
 		if ok, _ := validation.Covers(g.rules, needed); ok {
@@ -160,9 +164,12 @@ func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (
 
 func isAdmin(u user.Info) bool { return slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) }
 
-// grants returns what a user is granted in the cluster and in a namespace, or in all namespaces if it is "*". The error
-// names the roles that bindings refer to and that do not exist.
-func (r *rbacAuthorizer) grants(u user.Info, namespace string) (all []grant, _ error) {
+// in returns a condition for one namespace.
+func in(namespace string) func(string) bool { return func(n string) bool { return n == namespace } }
+
+// grants returns what a user is granted in the cluster and in some namespaces. The error names the roles that bindings
+// refer to and that do not exist.
+func (r *rbacAuthorizer) grants(u user.Info, namespaces func(string) bool) (all []grant, _ error) {
 	var errs []error
 	add := func(kind string, meta metav1.ObjectMeta, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
 		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return isSubject(u, s, meta.Namespace) }) {
@@ -180,13 +187,11 @@ func (r *rbacAuthorizer) grants(u user.Info, namespace string) (all []grant, _ e
 	for _, b := range clusterBindings {
 		add("ClusterRoleBinding", b.ObjectMeta, b.Subjects, b.RoleRef)
 	}
-	if namespace != "" {
-		bindings, err := r.bindings.List(labels.Everything())
-		errs = append(errs, err)
-		for _, b := range bindings {
-			if namespace == "*" || namespace == b.Namespace {
-				add("RoleBinding", b.ObjectMeta, b.Subjects, b.RoleRef)
-			}
+	bindings, err := r.bindings.List(labels.Everything())
+	errs = append(errs, err)
+	for _, b := range bindings {
+		if namespaces(b.Namespace) {
+			add("RoleBinding", b.ObjectMeta, b.Subjects, b.RoleRef)
 		}
 	}
 	return all, errors.Join(errs...)
@@ -242,7 +247,7 @@ func (r *rbacAuthorizer) aggregated(role *rbacv1.ClusterRole, seen map[string]bo
 	for i := range role.AggregationRule.ClusterRoleSelectors {
 		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
 		if err != nil {
-			continue // as the controller, which does not change the role
+			return role.Rules // the controller does not change the role
 		}
 		selected, _ := r.clusterRoles.List(selector) // from memory
 		for _, other := range selected {

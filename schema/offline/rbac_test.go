@@ -258,3 +258,62 @@ func TestRBAC_Escalation(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestRBAC_DefinedByACRD(t *testing.T) {
+	crd := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: roles.rbac.authorization.k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}, " +
+		"spec: {group: rbac.authorization.k8s.io, scope: Namespaced, names: {plural: roles, kind: Role}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}"
+	_, err := offline.New(t.Context(), offline.RBAC(), offline.Manifests([]byte(crd)))
+	if err == nil || !strings.Contains(err.Error(), "RBAC: a CRD defines rbac.authorization.k8s.io/v1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Requests that were allowed before a role changed are missing, too, and a watch needs list.
+func TestAccess_NotGrantedAnymore(t *testing.T) {
+	s := offline.Start(t, offline.RBAC(), offline.Manifests([]byte(operatorRoles)))
+	client := operatorClient(t, s)
+	if _, err := client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := kubernetes.NewForConfigOrDie(s.Config()).RbacV1().ClusterRoleBindings().Delete(t.Context(), "operator", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []offline.Role{{Kind: "ClusterRole", Rules: []rbacv1.PolicyRule{rule("", "configmaps", "", "list", "watch")}}}
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		got, err := s.Access(operatorUser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff := gocmp.Diff(want, got.Missing)
+		if diff == "" {
+			return
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("-want +got:\n%s", diff)
+		}
+	}
+}
+
+// The garbage collector may remove references of a role that it may not write.
+func TestRBAC_EscalationByUpdate(t *testing.T) {
+	s := offline.Start(t, offline.RBAC(), offline.Manifests([]byte(operatorRoles), []byte(`
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: writer}, rules: [{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [update]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: writer}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: writer}, subjects: [{kind: ServiceAccount, name: operator, namespace: system}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: all, finalizers: [example.com/a]}, aggregationRule: {clusterRoleSelectors: [{}]}}
+`)))
+	roles := operatorClient(t, s).RbacV1().ClusterRoles()
+	all, err := kubernetes.NewForConfigOrDie(s.Config()).RbacV1().ClusterRoles().Get(t.Context(), "all", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Finalizers = nil
+	if all, err = roles.Update(t.Context(), all, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	all.AggregationRule = nil
+	if _, err = roles.Update(t.Context(), all, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `{APIGroups:["*"], Resources:["*"], Verbs:["*"]}`) {
+		t.Errorf("got %v, want forbidden", err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -42,20 +43,26 @@ func (r reviewREST) Create(ctx context.Context, obj runtime.Object, validate res
 	case *authorizationv1.SubjectAccessReview:
 		spec, status = review.Spec, &review.Status
 	case *authorizationv1.LocalSubjectAccessReview:
-		if spec, status = review.Spec, &review.Status; spec.ResourceAttributes == nil || spec.ResourceAttributes.Namespace != genericapirequest.NamespaceValue(ctx) {
-			return nil, apierrors.NewBadRequest("spec.resourceAttributes.namespace: must match the namespace of the request")
-		}
+		spec, status = review.Spec, &review.Status
 	case *authorizationv1.SelfSubjectAccessReview:
 		spec, status = authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: review.Spec.ResourceAttributes, NonResourceAttributes: review.Spec.NonResourceAttributes}, &review.Status
 	}
+	path := field.NewPath("spec")
+	var errs field.ErrorList
 	if _, self := obj.(*authorizationv1.SelfSubjectAccessReview); !self {
 		if spec.User == "" && len(spec.Groups) == 0 {
-			return nil, apierrors.NewBadRequest("spec.user: at least one of user or groups must be specified")
+			errs = append(errs, field.Invalid(path.Child("user"), spec.User, "at least one of user or group must be specified"))
 		}
 		u = &user.DefaultInfo{Name: spec.User, Groups: spec.Groups, UID: spec.UID}
 	}
 	if (spec.ResourceAttributes == nil) == (spec.NonResourceAttributes == nil) {
-		return nil, apierrors.NewBadRequest("spec.resourceAttributes: exactly one of nonResourceAttributes or resourceAttributes must be specified")
+		errs = append(errs, field.Invalid(path.Child("resourceAttributes"), spec.ResourceAttributes, "exactly one of nonResourceAttributes or resourceAttributes must be specified"))
+	}
+	if r.NamespaceScoped() && (spec.ResourceAttributes == nil || spec.ResourceAttributes.Namespace != genericapirequest.NamespaceValue(ctx)) {
+		errs = append(errs, field.Invalid(path.Child("resourceAttributes", "namespace"), spec.ResourceAttributes, "must match metadata.namespace"))
+	}
+	if len(errs) > 0 {
+		return nil, apierrors.NewInvalid(obj.GetObjectKind().GroupVersionKind().GroupKind(), "", errs)
 	}
 	if err := validate(ctx, obj.DeepCopyObject()); err != nil {
 		return nil, err

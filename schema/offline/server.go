@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
@@ -117,6 +118,10 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	compactor := etcd3.NewCompactor(s.store.Client, 5*time.Minute, clock.RealClock{}, nil)
 	context.AfterFunc(life, compactor.Stop)
 
+	if gv := rbacv1.SchemeGroupVersion; o.rbac && definedVersions(o.objects)[gv] {
+		end()
+		return fmt.Errorf("RBAC: a CRD defines %s, whose built-in kinds it needs", gv)
+	}
 	front := newFront()
 	s.handler = front
 	s.config = &rest.Config{Host: "http://offline", Transport: transport{front, life}, QPS: -1}
@@ -210,7 +215,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, rbac bool) 
 	config.SharedInformerFactory = informers.NewSharedInformerFactory(kube, 10*time.Minute)
 	if rbac {
 		s.rbac = newAuthorizer(config.SharedInformerFactory.Rbac().V1())
-		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorize) // of the plugins
+		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorize) // what policies check is not remembered
 	}
 	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, kube, dynamicClient,
 		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, services{s}))
