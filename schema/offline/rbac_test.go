@@ -226,13 +226,18 @@ func TestRBAC_Escalation(t *testing.T) {
 			if !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "currently held") {
 				return err
 			}
-			time.Sleep(10 * time.Millisecond) // until the server knows the binding
+			time.Sleep(10 * time.Millisecond) // until the server knows the binding of the writer
 		}
 	}
 	bind := func(kind, name string) error {
-		_, err := client.RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-"},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}}, metav1.CreateOptions{})
-		return err
+		for {
+			_, err := client.RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-"},
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}}, metav1.CreateOptions{})
+			if !apierrors.IsNotFound(err) {
+				return err
+			}
+			time.Sleep(10 * time.Millisecond) // until the server knows the role
+		}
 	}
 	for what, err := range map[string]error{
 		"a role with held rules": role("held", rule("", "configmaps", "", "list")),
