@@ -326,14 +326,16 @@ func stuckNamespace(s *stage) {
 	s.shows()
 	// The work of the namespace controller, which a control plane for tests does not have.
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("team")
-	eventually(s, func() error {
-		return client.DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+	eventually(s, func() error { // the API server may still convert for a moment
+		if err := client.DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			return err
+		}
+		list, err := client.List(s.Context(), metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d objects are left", len(list.Items))
+		}
+		return err
 	})
-	list, err := client.List(s.Context(), metav1.ListOptions{})
-	check(s, err)
-	if len(list.Items) > 0 {
-		s.Errorf("%d objects are left", len(list.Items))
-	}
 	namespace, err := s.CoreV1().Namespaces().Get(s.Context(), "team", metav1.GetOptions{})
 	check(s, err)
 	namespace.Spec.Finalizers = nil
