@@ -27,7 +27,9 @@ func (c *Comparison) ranges() bool {
 	}
 	ofDefault := func(text string) bool {
 		path := pathOf(text)
-		return slices.ContainsFunc(defaults, func(d string) bool { return path == d || strings.HasPrefix(path, d+".") || strings.HasPrefix(path, d+"[") })
+		return slices.ContainsFunc(defaults, func(d string) bool {
+			return path == d || strings.HasPrefix(path, d+".") || strings.HasPrefix(path, d+"[")
+		})
 	}
 	return c.withoutBlocking(func(text string) bool {
 		if outOfRange.MatchString(text) || ofDefault(text) {
