@@ -26,7 +26,7 @@ func (escalation) Handles(op admission.Operation) bool {
 
 func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) (err error) {
 	u := a.GetUserInfo()
-	if isAdmin(u) || a.GetOperation() == admission.Update && equalButReferences(a.GetObject(), a.GetOldObject()) {
+	if a.GetResource().Group != rbacv1.GroupName || isAdmin(u) || a.GetOperation() == admission.Update && equalButReferences(a.GetObject(), a.GetOldObject()) {
 		return nil
 	}
 	attributes := authorizer.AttributesRecord{
@@ -79,8 +79,6 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 	}
 	return admission.NewForbidden(a, fmt.Errorf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", u.GetName(), u.GetGroups(), strings.Join(lines, "\n")))
 }
-
-var everything = []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}
 
 func aggregates(role *rbacv1.ClusterRole) bool {
 	return role != nil && role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0

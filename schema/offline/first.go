@@ -53,19 +53,19 @@ func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGett
 			return nil, fmt.Errorf("%s %s: %s names a Service, and there is no handler: add Handler or Webhooks", u.GetKind(), u.GetName(), at)
 		}
 	}
-	if o.rbac {
-		for _, role := range defaultRoles() {
-			u, err := toUnstructured(role)
-			if err == nil {
-				err = s.createBuiltin(ctx, u)
-			}
-			if err != nil && !apierrors.IsAlreadyExists(err) {
-				return nil, err
-			}
-		}
-	}
+	var defaults []runtime.Object
 	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
-		if err := s.createBuiltin(ctx, newNamespace(name)); err != nil && !apierrors.IsAlreadyExists(err) {
+		defaults = append(defaults, newNamespace(name))
+	}
+	if o.rbac {
+		defaults = append(defaults, defaultRoles()...)
+	}
+	for _, obj := range defaults {
+		u, err := toUnstructured(obj)
+		if err == nil {
+			err = s.createBuiltin(ctx, u)
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return nil, err
 		}
 	}

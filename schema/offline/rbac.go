@@ -46,8 +46,7 @@ func defaultRoles() (all []runtime.Object) {
 		groups []string
 		rules  []rbacv1.PolicyRule
 	}{
-		"cluster-admin": {[]string{user.SystemPrivilegedGroup}, []rbacv1.PolicyRule{
-			{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}},
+		"cluster-admin": {[]string{user.SystemPrivilegedGroup}, everything},
 		"system:discovery": {[]string{user.AllAuthenticated}, []rbacv1.PolicyRule{
 			{Verbs: []string{"get"}, NonResourceURLs: append([]string{"/openapi", "/openapi/*", "/api", "/api/*", "/apis", "/apis/*"}, probes...)}}},
 		"system:basic-user": {[]string{user.AllAuthenticated}, []rbacv1.PolicyRule{
@@ -64,6 +63,9 @@ func defaultRoles() (all []runtime.Object) {
 	}
 	return all
 }
+
+// everything are the rules that allow all requests.
+var everything = []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}
 
 // request is what a user asks for.
 type request struct {
@@ -93,7 +95,7 @@ func (r request) rule() rbacv1.PolicyRule {
 
 // grant has the rules of a role that a binding gives to a user.
 type grant struct {
-	binding string
+	binding string // its name
 	role    rbacv1.RoleRef
 	// namespace is where the rules apply. If it is empty, they apply in all namespaces and to objects in none.
 	namespace string
@@ -153,7 +155,11 @@ func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (
 	needed := []rbacv1.PolicyRule{requestOf(a).rule()}
 	for _, g := range grants {
 		if ok, _ := validation.Covers(g.rules, needed); ok {
-			return authorizer.DecisionAllow, fmt.Sprintf("RBAC: allowed by %s of %s %q", g.binding, g.role.Kind, g.role.Name), nil
+			kind := "RoleBinding"
+			if g.namespace == "" {
+				kind = "ClusterRoleBinding"
+			}
+			return authorizer.DecisionAllow, fmt.Sprintf("RBAC: allowed by %s %q of %s %q", kind, g.binding, g.role.Kind, g.role.Name), nil
 		}
 	}
 	if err != nil {
@@ -171,7 +177,7 @@ func in(namespace string) func(string) bool { return func(n string) bool { retur
 // refer to and that do not exist.
 func (r *rbacAuthorizer) grants(u user.Info, namespaces func(string) bool) (all []grant, _ error) {
 	var errs []error
-	add := func(kind string, meta metav1.ObjectMeta, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
+	add := func(meta metav1.ObjectMeta, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
 		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return isSubject(u, s, meta.Namespace) }) {
 			return
 		}
@@ -180,18 +186,18 @@ func (r *rbacAuthorizer) grants(u user.Info, namespaces func(string) bool) (all 
 			errs = append(errs, err)
 			return
 		}
-		all = append(all, grant{fmt.Sprintf("%s %q", kind, meta.Name), ref, meta.Namespace, rules})
+		all = append(all, grant{meta.Name, ref, meta.Namespace, rules})
 	}
 	clusterBindings, err := r.clusterBindings.List(labels.Everything())
 	errs = append(errs, err)
 	for _, b := range clusterBindings {
-		add("ClusterRoleBinding", b.ObjectMeta, b.Subjects, b.RoleRef)
+		add(b.ObjectMeta, b.Subjects, b.RoleRef)
 	}
 	bindings, err := r.bindings.List(labels.Everything())
 	errs = append(errs, err)
 	for _, b := range bindings {
 		if namespaces(b.Namespace) {
-			add("RoleBinding", b.ObjectMeta, b.Subjects, b.RoleRef)
+			add(b.ObjectMeta, b.Subjects, b.RoleRef)
 		}
 	}
 	return all, errors.Join(errs...)

@@ -2,7 +2,6 @@
 package decision
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -146,10 +145,10 @@ type generator struct{ *rand.Rand }
 
 func (g generator) one(from []string) string { return from[g.IntN(len(from))] }
 
-// some returns up to three elements, rarely one with a wildcard.
+// some returns up to two elements more than least.
 func (g generator) some(from []string, least int) (all []string) {
 	for range least + g.IntN(3) {
-		all = append(all, cmp.Or(g.one(from), from[0]))
+		all = append(all, g.one(from))
 	}
 	return all
 }
@@ -170,7 +169,7 @@ func (g generator) rules(namespaced bool) (all []rbacv1.PolicyRule) {
 	return all
 }
 
-// create creates an object on both servers, unless the real one refuses it.
+// create creates an object on both servers.
 func create[T any](both []kubernetes.Interface, on func(kubernetes.Interface) (T, error)) error {
 	if _, err := on(both[0]); err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
