@@ -307,7 +307,7 @@ func oneBadObject(s *stage) {
 		status.ErrStatus.Details.Causes[0].Field != "/registry/example.com/backups/default/broken" {
 		s.Errorf("got %#v, want that details.causes names the key of the object", err)
 	}
-	_, err = client.Patch(s.Context(), "broken", types.MergePatchType, []byte(`{"spec": {"path": "mended"}}`), metav1.PatchOptions{})
+	_, err = client.Patch(s.Context(), "broken", types.MergePatchType, []byte(`{"spec": {"path": "fixed"}}`), metav1.PatchOptions{})
 	check(s, err)
 	s.works()
 }
