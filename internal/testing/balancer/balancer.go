@@ -26,21 +26,21 @@ type Balancer struct {
 	stop     func()
 	running  sync.WaitGroup
 
-	mu       sync.Mutex
-	replicas map[string]*target // by address
-	turn     int
+	mu          sync.Mutex
+	replicas    map[string]*target // by address
+	connections map[string]int     // by address, of replicas that were removed, too
+	turn        int
 }
 
 type target struct {
-	ready       bool
-	connections int
-	stop        func()
+	ready bool
+	stop  func()
 }
 
 // New serves on the listener, until Close.
 func New(l net.Listener) *Balancer {
 	ctx, stop := context.WithCancel(context.Background())
-	b := &Balancer{listener: l, stop: stop, replicas: map[string]*target{}}
+	b := &Balancer{listener: l, stop: stop, replicas: map[string]*target{}, connections: map[string]int{}}
 	b.running.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -123,23 +123,19 @@ func (b *Balancer) Ready() []string {
 // IsReady reports whether a replica is ready.
 func (b *Balancer) IsReady(addr string) bool { return slices.Contains(b.Ready(), addr) }
 
-// Connections returns how many connections a replica has.
+// Connections returns how many connections clients have to the replica at an address. A client that has
+// not yet seen that the replica closed one still has it.
 func (b *Balancer) Connections(addr string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if t := b.replicas[addr]; t != nil {
-		return t.connections
-	}
-	return 0
+	return b.connections[addr]
 }
 
 // count adds to the connections of a replica.
 func (b *Balancer) count(addr string, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if t := b.replicas[addr]; t != nil {
-		t.connections += n
-	}
+	b.connections[addr] += n
 }
 
 // Close stops all of it and closes all connections.

@@ -46,8 +46,8 @@ type operator struct {
 	config        *rest.Config // of the operator
 	current, beta dynamic.ResourceInterface
 	stop          func() // the replica that serves
-	// stopping is locked while a manager stops. Its webhook server closes idle connections, and a request
-	// that arrives at the same moment fails.
+	// stopping is locked while a manager stops, until the API server has seen it. The webhook server of a
+	// manager closes idle connections, and a request that is sent on one of them fails.
 	stopping sync.RWMutex
 	// newHooks returns the webhooks of releases with crdkit.
 	newHooks func(*runtime.Scheme, []byte) (*registration.Webhooks, error)
@@ -149,7 +149,8 @@ func withManager(s func(*runtime.Scheme) error, setup func(ctrl.Manager) error) 
 		mgr.GetWebhookServer().Register("/readyz", webhook.Checks{})
 		_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
 		check(t, err)
-		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), func(ctx context.Context) error {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		return addr, func(ctx context.Context) error {
 			running, stop := context.WithCancel(context.WithoutCancel(ctx))
 			go func() {
 				<-ctx.Done()
@@ -157,8 +158,14 @@ func withManager(s func(*runtime.Scheme) error, setup func(ctrl.Manager) error) 
 				stop()
 			}()
 			err := mgr.Start(running)
-			if ctx.Err() != nil {
-				o.stopping.Unlock()
+			if ctx.Err() == nil {
+				return err
+			}
+			defer o.stopping.Unlock()
+			for deadline := time.Now().Add(10 * time.Second); o.balancer.Connections(addr) > 0; time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					return errors.Join(err, errors.New("the API server has not closed its connections"))
+				}
 			}
 			return err
 		}
