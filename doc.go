@@ -10,7 +10,7 @@
 //
 //   - [github.com/crdkit/crdkit/roundtrip] tests that conversions lose no data.
 //   - [github.com/crdkit/crdkit/schema] prunes, defaults and validates objects as the API server does.
-//   - [github.com/crdkit/crdkit/schema/offline] runs the API server's own code for custom
+//   - [github.com/crdkit/crdkit/schema/apiservertest] runs the API server's own code for custom
 //     resources in a test process.
 //   - [github.com/crdkit/crdkit/schema/breaking] finds the breaking changes of a new
 //     CustomResourceDefinition.

@@ -38,7 +38,7 @@ func TestPackages_StaySmall(t *testing.T) {
 		"admission/plugin":           {clientGo + "/tools/cache", extensions, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/reference":        {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"schema":                     offline,
-		"schema/offline":             {this + "/conversion", this + "/admission", this + "/webhook", this + "/examples", "k8s.io/kubernetes"},
+		"schema/apiservertest":       {this + "/conversion", this + "/admission", this + "/webhook", this + "/examples", "k8s.io/kubernetes"},
 		"schema/breaking":            offline,
 		"schema/rehearse":            offline,
 		"roundtrip":                  slices.Concat(cluster, []string{this + "/admission", this + "/webhook", this + "/examples"}),

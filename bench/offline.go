@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 )
 
 const widgets = `apiVersion: apiextensions.k8s.io/v1
@@ -34,7 +34,7 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, default: 1}}}}}}}
 `
 
-// offline compares schema/offline with etcd and kube-apiserver as binaries. It measures the time from
+// offline compares schema/apiservertest with etcd and kube-apiserver as binaries. It measures the time from
 // the start to the first custom object, and the number of objects that a client creates in a second.
 func (b bench) offline() error {
 	klog.SetLogger(logr.Discard())
@@ -44,7 +44,7 @@ func (b bench) offline() error {
 	var fake, real dynamic.ResourceInterface
 	for range 3 {
 		begin := time.Now()
-		s, err := offline.New(ctx, offline.Manifests([]byte(widgets)))
+		s, err := apiservertest.New(ctx, apiservertest.Manifests([]byte(widgets)))
 		if err != nil {
 			return err
 		}
@@ -88,12 +88,12 @@ func footprint(ctx context.Context) error {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	if _, err := offline.New(ctx, offline.Manifests([]byte(widgets))); err != nil {
+	if _, err := apiservertest.New(ctx, apiservertest.Manifests([]byte(widgets))); err != nil {
 		return err
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	packages, err := exec.Command("go", "list", "-deps", "github.com/crdkit/crdkit/schema/offline").Output()
+	packages, err := exec.Command("go", "list", "-deps", "github.com/crdkit/crdkit/schema/apiservertest").Output()
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func TestLeaving_CodeIsCompiled(t *testing.T) {
 
 // TestTesting_Code checks that the code of the page is that of tests.
 func TestTesting_Code(t *testing.T) {
-	mdtest.Read(t, "testing.md").GoIsIn(t, "../examples/pizza", "../examples/crontab", "../schema/offline", "../interop/controllerruntime/moving")
+	mdtest.Read(t, "testing.md").GoIsIn(t, "../examples/pizza", "../examples/crontab", "../schema/apiservertest", "../interop/controllerruntime/moving")
 }
 
 // TestTesting_Commands runs the commands of the page.

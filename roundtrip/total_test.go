@@ -19,7 +19,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/testing/tier"
 	crdschema "github.com/crdkit/crdkit/schema"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 )
 
 // A thing has any spec; v1 is the hub.
@@ -467,9 +467,9 @@ func TestTotal_TheServerCannotReadThem(t *testing.T) {
 			}
 			harmless := `{"apiVersion": "example.com/` + c.subject.path[0] + `", "kind": "Thing", "metadata": {"name": "a"}}`
 			for object, fails := range map[string]bool{string(c.object): true, harmless: false} {
-				server := offline.Start(t, offline.Stored([]byte(object)),
-					offline.Manifests([]byte(thingDefinition(byWebhook, "v1", f.is, f.hub))),
-					offline.Handler(conversion.NewHandler(f.registry(t))))
+				server := apiservertest.Start(t, apiservertest.Stored([]byte(object)),
+					apiservertest.Manifests([]byte(thingDefinition(byWebhook, "v1", f.is, f.hub))),
+					apiservertest.Handler(conversion.NewHandler(f.registry(t))))
 				client, err := dynamic.NewForConfig(server.Config())
 				if err != nil {
 					t.Fatal(err)

@@ -56,7 +56,7 @@
 //
 // # Limitations
 //
-// The package stores nothing and calls no admission webhooks; package offline is a whole server. A
+// The package stores nothing and calls no admission webhooks; package apiservertest is a whole server. A
 // root rule such as self == oldSelf sees managedFields on a server, but not here.
 //
 // The server's limits of size (3 MiB) and of the cost of CEL rules apply, but not its time limit,

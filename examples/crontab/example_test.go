@@ -14,11 +14,11 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/crontab"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 )
 
 // cronTabs is the resource, without a cluster.
-func cronTabs() []offline.Option {
+func cronTabs() []apiservertest.Option {
 	definition, err := os.ReadFile("config/crd/stable.example.com_crontabs.yaml")
 	if err != nil {
 		panic(err)
@@ -27,13 +27,13 @@ func cronTabs() []offline.Option {
 	if err != nil {
 		panic(err)
 	}
-	return []offline.Option{offline.Manifests(definition), offline.Handler(conversion.NewHandler(reg))}
+	return []apiservertest.Option{apiservertest.Manifests(definition), apiservertest.Handler(conversion.NewHandler(reg))}
 }
 
 // start starts a server in which an object is stored, and returns a client of each version.
 // Warnings are printed.
 func start(ctx context.Context, stored string) (v1, v1beta1 dynamic.ResourceInterface) {
-	server, err := offline.New(ctx, append(cronTabs(), offline.Stored([]byte(stored)))...)
+	server, err := apiservertest.New(ctx, append(cronTabs(), apiservertest.Stored([]byte(stored)))...)
 	if err != nil {
 		panic(err)
 	}

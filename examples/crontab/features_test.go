@@ -22,7 +22,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/webhooktest"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 )
 
 // scenario writes a CronTab with a finalizer, and then fields that are nullable, a number or a
@@ -112,7 +112,7 @@ func decode(t *testing.T, text string) (out map[string]any) {
 }
 
 func TestFeatures_WithoutCluster(t *testing.T) {
-	scenario(t, offline.Start(t, cronTabs()...).Config())
+	scenario(t, apiservertest.Start(t, cronTabs()...).Config())
 }
 
 func TestFeatures_OnARealAPIServer(t *testing.T) {

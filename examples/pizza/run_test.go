@@ -19,7 +19,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/authority"
 	webhookreplica "github.com/crdkit/crdkit/webhook/replica"
@@ -40,7 +40,7 @@ func TestRun_WithoutCluster(t *testing.T) {
 	endpoint.URL = "https://" + listener.Addr().String()
 	manifests, err := pizza.Manifests("", endpoint, nil)
 	must(t, err)
-	server := offline.Start(t, offline.Manifests(manifests), offline.Stored([]byte(leftover)))
+	server := apiservertest.Start(t, apiservertest.Manifests(manifests), apiservertest.Stored([]byte(leftover)))
 	lease := pizza.Lease{
 		Namespace: pizza.Namespace, Name: pizza.Name, Identity: "the-only-replica",
 		Duration: 5 * time.Minute, RenewDeadline: 4 * time.Minute, RetryPeriod: time.Second,

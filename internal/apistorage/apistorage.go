@@ -1,4 +1,4 @@
-// Package apistorage has the parts that the storages of packages scheme/resource and schema/offline
+// Package apistorage has the parts that the storages of packages scheme/resource and schema/apiservertest
 // share.
 package apistorage
 

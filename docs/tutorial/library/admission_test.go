@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -45,7 +45,7 @@ func TestISBN_MistypedIsRefused(t *testing.T) {
 }
 
 func TestISBN_BookFromBefore(t *testing.T) {
-	server := startServer(t, offline.Stored(book(clients, "x", `{title: Dune, isbn: "9780441172710"}`)))
+	server := startServer(t, apiservertest.Stored(book(clients, "x", `{title: Dune, isbn: "9780441172710"}`)))
 	out, err := booksIn(t, server, clients).Patch(t.Context(), "x", types.MergePatchType, []byte(`{"spec":{"pages":688}}`), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,17 +57,17 @@ func TestISBN_BookFromBefore(t *testing.T) {
 
 // startServer starts an API server in this process, which calls the webhooks. The server stops
 // with the test.
-func startServer(t *testing.T, opts ...offline.Option) *offline.Server {
+func startServer(t *testing.T, opts ...apiservertest.Option) *apiservertest.Server {
 	t.Helper()
 	hooks, err := Webhooks(registration.Service("library-system", "library"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return offline.Start(t, append(opts, offline.Webhooks(hooks))...)
+	return apiservertest.Start(t, append(opts, apiservertest.Webhooks(hooks))...)
 }
 
 // booksIn returns a client for the books in a version.
-func booksIn(t *testing.T, server *offline.Server, version string) dynamic.ResourceInterface {
+func booksIn(t *testing.T, server *apiservertest.Server, version string) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(server.Config())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/roundtrip"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 )
 
 func TestConversion(t *testing.T) {
@@ -62,7 +62,7 @@ func TestRoles_KeptByOldClients(t *testing.T) {
 }
 
 func TestStorageVersion_MovesOnWrite(t *testing.T) {
-	server := startServer(t, offline.Stored(book("v1alpha1", "x", `{title: Dune, authors: [Frank Herbert]}`)))
+	server := startServer(t, apiservertest.Stored(book("v1alpha1", "x", `{title: Dune, authors: [Frank Herbert]}`)))
 	if _, err := booksIn(t, server, "v1alpha1").Patch(t.Context(), "x", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package decision compares the decisions of schema/offline's RBAC with those of a real API server.
+// Package decision compares the decisions of schema/apiservertest's RBAC with those of a real API server.
 package decision
 
 import (
@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 )
 
 // Outcome is how many decisions were compared, how many allowed the request, and those that differ.
@@ -30,7 +30,7 @@ type Outcome struct {
 func Run(ctx context.Context, cp *controlplane.ControlPlane, n int, seed uint64) (*Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server, err := offline.New(ctx, offline.RBAC())
+	server, err := apiservertest.New(ctx, apiservertest.RBAC())
 	if err != nil {
 		return nil, err
 	}

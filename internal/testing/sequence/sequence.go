@@ -1,4 +1,4 @@
-// Package sequence sends random sequences of requests about several objects to schema/offline and
+// Package sequence sends random sequences of requests about several objects to schema/apiservertest and
 // to a real kube-apiserver, and compares the answers, the warnings, what is stored, and the events
 // of watches.
 package sequence
@@ -27,7 +27,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/differential"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -69,7 +69,7 @@ func start(ctx context.Context, cp *controlplane.ControlPlane) (real, fake *side
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := offline.New(ctx, offline.Webhooks(local), offline.Manifests([]byte(policies)))
+	server, err := apiservertest.New(ctx, apiservertest.Webhooks(local), apiservertest.Manifests([]byte(policies)))
 	if err != nil {
 		return nil, nil, err
 	}

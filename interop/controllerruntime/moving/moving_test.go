@@ -32,7 +32,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step4"
 	"github.com/crdkit/crdkit/roundtrip"
 	"github.com/crdkit/crdkit/schema"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/scheme"
 )
 
@@ -132,9 +132,9 @@ func convertedDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition
 }
 
 // start starts an API server in this process, with the webhooks of a step.
-func start(t *testing.T, webhooks http.Handler) *offline.Server {
+func start(t *testing.T, webhooks http.Handler) *apiservertest.Server {
 	t.Helper()
-	return offline.Start(t, offline.Objects(convertedDefinition(t)), offline.Manifests([]byte(registered)), offline.Handler(webhooks))
+	return apiservertest.Start(t, apiservertest.Objects(convertedDefinition(t)), apiservertest.Manifests([]byte(registered)), apiservertest.Handler(webhooks))
 }
 
 // TestSteps_DoTheSame asks the webhooks of each step the same, with an API server in

@@ -19,14 +19,14 @@ import (
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step0"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 )
 
-// startSuite does what the BeforeSuite of kubebuilder's suite_test.go does, with schema/offline in
+// startSuite does what the BeforeSuite of kubebuilder's suite_test.go does, with schema/apiservertest in
 // place of envtest. The suite ends with the context.
 func startSuite(ctx context.Context, crds, configurations []byte) (client.Client, error) {
 	webhooks := http.NewServeMux() // empty until the manager has been set up
-	server, err := offline.New(ctx, offline.Manifests(crds, configurations), offline.Handler(webhooks))
+	server, err := apiservertest.New(ctx, apiservertest.Manifests(crds, configurations), apiservertest.Handler(webhooks))
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 )
 
-// Embedded is an API server in this process, of package offline, that other processes reach at a
+// Embedded is an API server in this process, of package apiservertest, that other processes reach at a
 // port of 127.0.0.1. It implements show.Cluster. Requests need no credentials, and those of users
 // are authorized by RBAC.
 type Embedded struct {
@@ -36,7 +36,7 @@ func StartEmbedded(kubectl string) (_ *Embedded, err error) {
 	if e.dir, err = os.MkdirTemp("", "crdkit-"); err != nil {
 		return nil, err
 	}
-	handler, err := offline.New(ctx, offline.RBAC())
+	handler, err := apiservertest.New(ctx, apiservertest.RBAC())
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/recipes/config/crd"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step3"
 	"github.com/crdkit/crdkit/roundtrip"
-	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -57,7 +57,7 @@ func TestDefinitions_Embedded(t *testing.T) {
 
 	hooks, err := hooks(registration.Service("backup-system", "backup-operator"))
 	check(t, err)
-	server := offline.Start(t, offline.Webhooks(hooks))
+	server := apiservertest.Start(t, apiservertest.Webhooks(hooks))
 	reads(t, server.Config())
 }
 

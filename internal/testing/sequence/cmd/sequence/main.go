@@ -1,5 +1,5 @@
 // Command sequence is the second part of `make differential`: it sends random sequences of
-// requests to a real API server and to schema/offline, asks both whether users may send random
+// requests to a real API server and to schema/apiservertest, asks both whether users may send random
 // requests, and compares what comes back.
 package main
 

@@ -1,0 +1,268 @@
+package apiservertest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/client-go/applyconfigurations"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crdkit/crdkit/internal/apistorage"
+)
+
+// builtins has the storage of each built-in kind.
+type builtins map[schema.GroupVersionKind]*registry.Store
+
+// installBuiltins serves client-go's kinds that are stable, each in the version that kube-apiserver
+// prefers. A group version of a definition among the objects is left to the definition.
+func (s *Server) installBuiltins(ctx context.Context, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, objects []*unstructured.Unstructured) (builtins, error) {
+	versions := map[string]schema.GroupVersion{}
+	for _, gv := range clientKinds().PrioritizedVersionsAllGroups() {
+		stable := !strings.Contains(gv.Version, "alpha") && !strings.Contains(gv.Version, "beta")
+		if stable && version.CompareKubeAwareVersionStrings(gv.Version, versions[gv.Group].Version) > 0 {
+			versions[gv.Group] = gv
+		}
+	}
+	all := builtins{}
+	defined := definedVersions(objects)
+	for _, gv := range versions {
+		if defined[gv] {
+			continue
+		}
+		if err := s.install(ctx, all, server, config, options, gv); err != nil {
+			return nil, fmt.Errorf("%s: %w", gv, err)
+		}
+	}
+	for _, store := range all {
+		server.RegisterDestroyFunc(store.DestroyFunc)
+	}
+	return all, nil
+}
+
+// newScheme returns a scheme of one group version. Its types are the internal ones too: there
+// is no other version to convert to.
+func newScheme(gv schema.GroupVersion) *runtime.Scheme {
+	s := runtime.NewScheme()
+	internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
+	for kind, t := range clientKinds().KnownTypes(gv) {
+		if t.PkgPath() == reflect.TypeFor[metav1.Status]().PkgPath() {
+			continue // the options of requests
+		}
+		obj := reflect.New(t).Interface().(runtime.Object)
+		s.AddKnownTypeWithName(gv.WithKind(kind), obj)
+		s.AddKnownTypeWithName(internal.WithKind(kind), obj)
+		s.AddTypeDefaultingFunc(obj, setDefaults)
+	}
+	metav1.AddToGroupVersion(s, gv)
+	if v1 := (schema.GroupVersion{Version: "v1"}); gv != v1 {
+		metav1.AddToGroupVersion(s, v1)
+	}
+	_ = s.SetVersionPriority(gv)
+	return s
+}
+
+func (s *Server) install(ctx context.Context, all builtins, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
+	types := newScheme(gv)
+	codecs := serializer.NewCodecFactory(types, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+	options.codec = codecs.LegacyCodec(gv)
+	storages := map[string]rest.Storage{}
+	served := map[string][]string{}
+	for kind, t := range clientKinds().KnownTypes(gv) {
+		_, list := clientKinds().KnownTypes(gv)[kind+"List"]
+		_, object := t.FieldByName("ObjectMeta")
+		if !object || !list || kind == "ComponentStatus" || !s.version.serves(reflect.New(t).Interface()) {
+			continue
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
+		store, err := newStore(types, options, s.rules.expressions, gv, kind, plural.Resource, t)
+		if err != nil {
+			return err
+		}
+		all[gv.WithKind(kind)] = store
+		storages[plural.Resource] = store
+		if kind == "Namespace" {
+			store.ShouldDeleteDuringUpdate = shouldDeleteNamespace
+			storages[plural.Resource] = namespaceREST{store, s, ctx}
+		}
+		served[plural.Resource] = []string{gv.String()}
+		if _, has := t.FieldByName("Status"); has {
+			strategy := store.UpdateStrategy.(strategy)
+			strategy.status = true
+			storages[plural.Resource+"/status"] = apistorage.NewStatus(store, strategy)
+		}
+	}
+	converter := applyconfigurations.NewTypeConverter(types)
+	if gv.Group == authorizationv1.GroupName {
+		var decide authorizer.AuthorizerFunc = server.Authorizer.Authorize
+		if s.rbac != nil {
+			decide = s.rbac.authorize // a review is no request of the user whom it is about
+		}
+		for _, review := range []runtime.Object{&authorizationv1.SubjectAccessReview{}, &authorizationv1.SelfSubjectAccessReview{}, &authorizationv1.LocalSubjectAccessReview{}} {
+			rest := reviewREST{review, decide}
+			storages[rest.GetSingularName()+"s"] = rest
+		}
+		converter = managedfields.NewDeducedTypeConverter() // clients do not apply these
+	}
+	if len(storages) == 0 {
+		return nil
+	}
+	root := genericapiserver.APIGroupPrefix
+	if gv.Group == "" {
+		root = genericapiserver.DefaultLegacyAPIPrefix
+	}
+	// There are no OpenAPI definitions of the built-in types outside of kube-apiserver.
+	path := root + "/" + gv.String() + "/"
+	config.OpenAPIConfig.IgnorePrefixes = append(config.OpenAPIConfig.IgnorePrefixes, path)
+	config.OpenAPIV3Config.IgnorePrefixes = append(config.OpenAPIV3Config.IgnorePrefixes, path)
+	metaGV := metav1.SchemeGroupVersion
+	group := &endpoints.APIGroupVersion{
+		Storage: storages, Root: root, GroupVersion: gv, AllServedVersionsByResource: served,
+		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metaGV,
+		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(types), Typer: types, Creater: types, Convertor: types, ConvertabilityChecker: types,
+		UnsafeConvertor: runtime.UnsafeObjectConvertor(types), Defaulter: types, Namer: runtime.Namer(meta.NewAccessor()),
+		TypeConverter:              converter,
+		EquivalentResourceRegistry: server.EquivalentResourceRegistry,
+		Authorizer:                 server.Authorizer, Admit: config.AdmissionControl, MaxRequestBodyBytes: config.MaxRequestBodyBytes,
+	}
+	resources, _, err := group.InstallREST(server.Handler.GoRestfulContainer)
+	if err != nil {
+		return err
+	}
+	manager := server.AggregatedLegacyDiscoveryGroupManager
+	if gv.Group != "" {
+		manager = server.AggregatedDiscoveryGroupManager
+		server.Handler.GoRestfulContainer.Add(newGroupService(gv))
+	}
+	manager.AddGroupVersion(gv.Group, apidiscoveryv2.APIVersionDiscovery{
+		Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: gv.Version, Resources: resources,
+	})
+	return nil
+}
+
+func newStore(s *runtime.Scheme, options restOptions, expressions *environment.EnvSet, gv schema.GroupVersion, kind, plural string, t reflect.Type) (*registry.Store, error) {
+	namespaced := !slices.Contains(clusterScoped, kind)
+	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, kind: gv.WithKind(kind), namespaced: namespaced, expressions: expressions}
+	resource := schema.GroupResource{Group: gv.Group, Resource: plural}
+	list := clientKinds().KnownTypes(gv)[kind+"List"]
+	store := &registry.Store{
+		NewFunc:                   func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) },
+		NewListFunc:               func() runtime.Object { return reflect.New(list).Interface().(runtime.Object) },
+		DefaultQualifiedResource:  resource,
+		SingularQualifiedResource: schema.GroupResource{Group: gv.Group, Resource: strings.ToLower(kind)},
+		PredicateFunc: func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: storage.DefaultNamespaceScopedAttr}
+		},
+		CreateStrategy: strategy, UpdateStrategy: strategy, DeleteStrategy: strategy, ResetFieldsStrategy: strategy,
+		TableConvertor: rest.NewDefaultTableConvertor(resource),
+	}
+	attrs := storage.DefaultNamespaceScopedAttr
+	if !namespaced {
+		attrs = storage.DefaultClusterScopedAttr
+	}
+	return store, store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attrs})
+}
+
+// strategy creates, updates and deletes objects of any built-in kind. It sets metadata and the
+// generation, and separates status from the rest.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	apistorage.Strategy
+	kind       schema.GroupVersionKind
+	namespaced bool
+	// expressions are those that configurations and policies may have.
+	expressions *environment.EnvSet
+	status      bool // of the subresource
+}
+
+// GetResetFields returns the fields that a writer does not come to own: the status, or with the
+// status subresource the spec.
+func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	reset := "status"
+	if s.status {
+		reset = "spec"
+	}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.kind.GroupVersion().String()): fieldpath.NewSet(fieldpath.MakePathOrDie(reset))}
+}
+
+func (s strategy) NamespaceScoped() bool { return s.namespaced }
+
+func (s strategy) AllowUnconditionalUpdate(context.Context) bool {
+	return !slices.Contains(conditional, s.kind.Kind)
+}
+
+func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	if slices.Contains(generated, s.kind.Kind) && s.kind.Kind != "CSIDriver" { // which has none before its first change
+		obj.(metav1.Object).SetGeneration(1)
+	}
+	if status := apistorage.Field(obj, "Status"); status.IsValid() {
+		status.SetZero()
+	}
+	if namespace, ok := obj.(*corev1.Namespace); ok {
+		namespace.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
+		namespace.Status.Phase = corev1.NamespaceActive
+	}
+}
+
+func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	meta := obj.(metav1.Object)
+	if s.status {
+		version := meta.GetResourceVersion()
+		apistorage.KeepStatus(obj, old)
+		meta.SetResourceVersion(version)
+		return
+	}
+	if status := apistorage.Field(obj, "Status"); status.IsValid() {
+		status.Set(apistorage.Field(old.DeepCopyObject(), "Status"))
+	}
+	if namespace, ok := obj.(*corev1.Namespace); ok {
+		namespace.Spec.Finalizers = old.(*corev1.Namespace).Spec.Finalizers
+	}
+	if slices.Contains(generated, s.kind.Kind) && !apiequality.Semantic.DeepEqual(desired(obj), desired(old)) {
+		meta.SetGeneration(old.(metav1.Object).GetGeneration() + 1)
+	}
+}
+
+// Canonicalize sets the label of a namespace whose name was generated after defaulting.
+func (strategy) Canonicalize(obj runtime.Object) { setDefaults(obj) }
+
+func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return append(
+		validation.ValidateObjectMetaAccessor(obj.(metav1.Object), s.namespaced, func(name string, _ bool) []string { return content.IsPathSegmentName(name) }, field.NewPath("metadata")),
+		validateAdmission(obj, s.expressions)...)
+}
+
+func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return append(
+		validation.ValidateObjectMetaAccessorUpdate(obj.(metav1.Object), old.(metav1.Object), field.NewPath("metadata")),
+		validateAdmission(obj, s.expressions)...)
+}

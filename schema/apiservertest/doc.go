@@ -1,0 +1,101 @@
+// Package apiservertest runs the API server for custom resources inside your test process, without
+// binaries or ports. Ordinary clients send requests to it:
+//
+//	s := apiservertest.Start(t, apiservertest.Webhooks(hooks)) // a *registration.Webhooks
+//	client, err := dynamic.NewForConfig(s.Config())
+//
+// The server is the code of kube-apiserver: k8s.io/apiextensions-apiserver with the admission
+// plugins, the storage and the watch cache of k8s.io/apiserver. Only etcd is replaced, by a store
+// in memory that passes upstream's conformance tests. The server therefore supports:
+//
+//   - defaulting, pruning, validation and conversion of custom objects.
+//   - the subresources status and scale, finalizers, preconditions and dry run.
+//   - all patch types, server-side apply, managedFields and field validation.
+//   - watches with bookmarks, paginated lists, and tables.
+//   - discovery, and the OpenAPI of custom resources.
+//
+// # Initial objects
+//
+// The server is ready when it has the objects that the options add. [Manifests] and [Objects] add
+// CustomResourceDefinitions (CRDs), webhook configurations, admission policies and other objects,
+// and [Webhooks] adds the registration of your operator. [Stored] adds custom objects in the form
+// in which an earlier release of your operator stored them. The namespaces default, kube-system,
+// kube-public and kube-node-lease always exist. Clients can create, change and delete objects of
+// all these kinds.
+//
+// # Webhooks and policies
+//
+// The admission plugins apply the rules, selectors, match conditions, failure policies and
+// timeouts of webhooks. If there is a [Handler], it gets all webhook requests directly, and the
+// caBundle is ignored. [Server.WebhookCalls] returns the requests and responses.
+// ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with bindings and
+// parameters.
+//
+// A controller-runtime manager needs the server's config, but the server needs the manager's
+// webhooks. Give both the same http.ServeMux, to which the manager adds its webhooks later:
+//
+//	webhooks := http.NewServeMux()
+//	s := apiservertest.Start(t, apiservertest.Manifests(manifests), apiservertest.Handler(webhooks))
+//	mgr, err := ctrl.NewManager(s.Config(), ctrl.Options{
+//		Scheme:        scheme.Scheme,
+//		WebhookServer: webhook.NewServer(webhook.Options{WebhookMux: webhooks, Port: -1}), // does not listen
+//	})
+//
+// # Clients
+//
+// [Server.Config] configures client-go, the dynamic client, informers and controller-runtime. For
+// kubectl, pass the Server, which is an http.Handler, to httptest.NewServer, and pass the resulting
+// URL with --server. [EmulateVersion] emulates an older release of Kubernetes.
+//
+// # Authorization
+//
+// With [RBAC], the server authorizes requests as kube-apiserver does, by the Roles and bindings of your
+// manifests, so that a test fails where the operator would fail in a cluster. [Server.Access] reports which rules were
+// missing, which granted rules the test did not need, and which suffice. SubjectAccessReviews, SelfSubjectAccessReviews
+// and LocalSubjectAccessReviews are answered.
+//
+// # Several servers
+//
+// Tests with servers can run in parallel, because servers share only the metrics and the log of
+// the process. Each server logs about 45 lines, mostly with klog. To log errors only, call this
+// in TestMain:
+//
+//	klog.SetSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+//
+// # Time
+//
+// A server that was started in a bubble of testing/synctest uses the clock of the bubble, so
+// that a test that sleeps for an hour ends at once. A day of bubble time takes about half a
+// minute of real time, because the server wakes up often.
+//
+// Apimachinery limits the rate of logged errors by the time of the last error of the process. If
+// the clock of a bubble is behind that time, the limit makes the server sleep for years of bubble
+// time. If a package has bubbles, remove the limit in TestMain:
+//
+//	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+//
+// # Built-in kinds
+//
+// Clients can create, list, watch, patch and apply the stable kinds of Kubernetes, such as
+// Namespaces, Secrets, Pods, Deployments, Events and Leases, with metadata, generation and status
+// as in a cluster. These kinds are neither validated nor defaulted, because that code is in
+// kube-apiserver itself, not in its libraries. Webhook configurations and policies are defaulted,
+// and their expressions are checked. Deleting a namespace deletes its contents.
+//
+// Types that a program adds to client-go's scheme.Scheme are served by their CRDs only. If an
+// initial CRD has a group version of built-in kinds, it replaces all built-in kinds of that group
+// version.
+//
+// # Limitations
+//
+//   - Only the controllers of CRDs and namespaces run: no schedulers, and no garbage collector.
+//   - Quotas and aggregation are missing. Without [RBAC], every request is allowed.
+//   - Built-in kinds have no OpenAPI, and no subresource except status.
+//   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
+//   - Creating an object within two seconds of its CRD is delayed by two seconds, as in a cluster
+//     (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go), unless the
+//     CRD is initial.
+//   - With a [Handler], webhooks are called without TLS, and Services and certificates are not tested.
+//   - While the watch cache of a CRD is being filled, watches wait for up to a second. A cluster
+//     answers 429, and clients try again a second later.
+package apiservertest

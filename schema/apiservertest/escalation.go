@@ -1,0 +1,127 @@
+package apiservertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/component-helpers/auth/rbac/validation"
+)
+
+// escalation refuses Roles and bindings that grant what the writer may not do, unless the writer may escalate
+// the role, or bind it (kubernetes/pkg/registry/rbac, policybased/storage.go of each kind).
+type escalation struct{ rbac *rbacAuthorizer }
+
+func (escalation) Handles(op admission.Operation) bool {
+	return op == admission.Create || op == admission.Update
+}
+
+func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) (err error) {
+	u := a.GetUserInfo()
+	if a.GetResource().Group != rbacv1.GroupName || isAdmin(u) || a.GetOperation() == admission.Update && equalButReferences(a.GetObject(), a.GetOldObject()) {
+		return nil
+	}
+	attributes := authorizer.AttributesRecord{
+		User: u, Verb: "escalate", APIGroup: rbacv1.GroupName, Resource: a.GetResource().Resource, Name: a.GetName(), Namespace: a.GetNamespace(), ResourceRequest: true,
+	}
+	bind := func(ref rbacv1.RoleRef) ([]rbacv1.PolicyRule, error) {
+		attributes.Verb, attributes.Resource, attributes.Name = "bind", strings.ToLower(ref.Kind)+"s", ref.Name
+		return e.rbac.rules(ref, a.GetNamespace())
+	}
+	var rules []rbacv1.PolicyRule
+	switch obj := a.GetObject().(type) {
+	case *rbacv1.Role:
+		rules = obj.Rules
+	case *rbacv1.ClusterRole:
+		rules = obj.Rules
+		if old, _ := a.GetOldObject().(*rbacv1.ClusterRole); aggregates(obj) || aggregates(old) { // what it grants is unknown
+			rules = slices.Concat(rules, everything)
+		}
+	case *rbacv1.RoleBinding:
+		rules, err = bind(obj.RoleRef)
+	case *rbacv1.ClusterRoleBinding:
+		rules, err = bind(obj.RoleRef)
+	default:
+		return nil
+	}
+	if decision, _, _ := e.rbac.authorize(ctx, attributes); decision == authorizer.DecisionAllow {
+		e.rbac.remember(u, requestOf(attributes))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	grants, _ := e.rbac.grants(u, in(a.GetNamespace()))
+	var held []rbacv1.PolicyRule
+	for _, g := range grants {
+		held = append(held, g.rules...)
+	}
+	ok, missing := validation.Covers(held, rules)
+	for _, rule := range rules {
+		for _, one := range validation.BreakdownRule(rule) {
+			e.rbac.remember(u, requestFor(one, a.GetNamespace()))
+		}
+	}
+	if ok {
+		return nil
+	}
+	var lines []string
+	for _, rule := range joined(missing) {
+		lines = append(lines, compact(rule))
+	}
+	return admission.NewForbidden(a, fmt.Errorf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", u.GetName(), u.GetGroups(), strings.Join(lines, "\n")))
+}
+
+func aggregates(role *rbacv1.ClusterRole) bool {
+	return role != nil && role.AggregationRule != nil && len(role.AggregationRule.ClusterRoleSelectors) > 0
+}
+
+// equalButReferences reports whether two objects differ at most in what the garbage collector changes
+// (kubernetes/pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields).
+func equalButReferences(a, b runtime.Object) bool {
+	without := func(obj runtime.Object) runtime.Object {
+		obj = obj.DeepCopyObject()
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		if m, err := meta.Accessor(obj); err == nil {
+			m.SetFinalizers(nil)
+			m.SetOwnerReferences(nil)
+			m.SetManagedFields(nil)
+		}
+		return obj
+	}
+	return apiequality.Semantic.DeepEqual(without(a), without(b))
+}
+
+// requestFor returns the request that a rule of one verb, resource and name allows.
+func requestFor(rule rbacv1.PolicyRule, namespace string) request {
+	if len(rule.NonResourceURLs) > 0 {
+		return request{verb: rule.Verbs[0], path: rule.NonResourceURLs[0]}
+	}
+	r := request{verb: rule.Verbs[0], group: rule.APIGroups[0], resource: rule.Resources[0], namespace: namespace}
+	if len(rule.ResourceNames) > 0 {
+		r.name = rule.ResourceNames[0]
+	}
+	return r
+}
+
+// compact writes a rule as kube-apiserver does (kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go, CompactString).
+func compact(r rbacv1.PolicyRule) string {
+	var parts []string
+	for _, f := range []struct {
+		name   string
+		values []string
+	}{{"APIGroups", r.APIGroups}, {"Resources", r.Resources}, {"NonResourceURLs", r.NonResourceURLs}, {"ResourceNames", r.ResourceNames}, {"Verbs", r.Verbs}} {
+		if len(f.values) > 0 {
+			parts = append(parts, fmt.Sprintf("%s:%q", f.name, f.values))
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}

@@ -1,0 +1,92 @@
+package apiservertest
+
+import (
+	"sync"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/crdkit/crdkit/internal/apistorage"
+)
+
+// clientKinds returns client-go's types. The variable scheme.Scheme may have other types too, such
+// as those of the operator under test.
+var clientKinds = sync.OnceValue(func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(s))
+	return s
+})
+
+// clusterScoped are the built-in kinds that are in no namespace.
+var clusterScoped = []string{
+	"CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle",
+	"DeviceClass", "DeviceTaintRule", "FlowSchema", "IPAddress", "IngressClass", "MutatingAdmissionPolicy",
+	"MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "Namespace", "Node", "PersistentVolume", "PriorityClass",
+	"PriorityLevelConfiguration", "ResourceSlice", "RuntimeClass", "ServiceCIDR", "StorageClass", "StorageVersion",
+	"StorageVersionMigration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	"VolumeAttachment", "VolumeAttributesClass",
+}
+
+// conditional are the built-in kinds whose updates need a resourceVersion
+// (kubernetes/pkg/registry, AllowUnconditionalUpdate).
+var conditional = []string{
+	"CSIDriver", "CSINode", "CSIStorageCapacity", "ClusterTrustBundle", "Lease", "MutatingAdmissionPolicy",
+	"MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "PodCertificateRequest", "PodDisruptionBudget",
+	"RuntimeClass", "StorageVersionMigration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	"ValidatingWebhookConfiguration", "VolumeAttachment",
+}
+
+// generated are the built-in kinds that have a metadata.generation
+// (kubernetes/pkg/registry, PrepareForCreate).
+var generated = []string{
+	"CSIDriver", "CronJob", "DaemonSet", "Deployment", "DeviceClass", "DeviceTaintRule", "EndpointSlice", "FlowSchema",
+	"HorizontalPodAutoscaler", "Ingress", "IngressClass", "Job", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
+	"MutatingWebhookConfiguration", "NetworkPolicy", "Pod", "PodDisruptionBudget", "PodTemplate", "PriorityClass",
+	"PriorityLevelConfiguration", "ReplicaSet", "ReplicationController", "ResourceSlice", "StatefulSet",
+	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+}
+
+// desired returns the part of an object whose changes increment its generation
+// (kubernetes/pkg/registry, PrepareForUpdate).
+func desired(obj runtime.Object) any {
+	switch o := obj.(type) {
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		return o.Webhooks
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		return o.Webhooks
+	case *corev1.PodTemplate:
+		return o.Template
+	case *discoveryv1.EndpointSlice:
+		return []any{o.Labels, o.AddressType, o.Endpoints, o.Ports}
+	case *schedulingv1.PriorityClass:
+		return nil
+	}
+	return apistorage.Field(obj, "Spec").Interface()
+}
+
+// definedVersions returns the group versions of the definitions among objects.
+func definedVersions(objects []*unstructured.Unstructured) map[schema.GroupVersion]bool {
+	all := map[schema.GroupVersion]bool{}
+	for _, u := range objects {
+		if u.GroupVersionKind() != definitionKind {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+		versions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "versions")
+		list, _ := versions.([]any)
+		for _, v := range list {
+			if v, ok := v.(map[string]any); ok {
+				name, _ := v["name"].(string)
+				all[schema.GroupVersion{Group: group, Version: name}] = true
+			}
+		}
+	}
+	return all
+}

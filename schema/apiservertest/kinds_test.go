@@ -1,0 +1,131 @@
+package apiservertest_test
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/schema/apiservertest"
+)
+
+const (
+	podTemplate  = `{metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}], restartPolicy: %s}}`
+	matching     = `matchConstraints: {resourceRules: [{apiGroups: [nothing.example.com], apiVersions: [v1], operations: [CREATE], resources: [things]}]}`
+	hookForKinds = `webhooks: [{name: a.example.com, clientConfig: {service: {namespace: a, name: a}}, sideEffects: None, admissionReviewVersions: [v1]}]`
+)
+
+// builtInKinds has, for each built-in kind that is easily created, an object, a merge patch, and
+// metadata.generation after the creation, after the patch, and after a change of a label. A patch
+// is empty where the kind cannot be changed.
+var builtInKinds = []struct{ kind, object, patch, want string }{
+	{"v1 Pod", `spec: {containers: [{name: a, image: a}]}`, `spec: {activeDeadlineSeconds: 5}`, "1 2 2"},
+	{"v1 PodTemplate", fmt.Sprintf(`template: `+podTemplate, "Always"), `template: {metadata: {labels: {c: d}}}`, "1 2 2"},
+	{"v1 ReplicationController", fmt.Sprintf(`spec: {selector: {a: b}, template: `+podTemplate+`}`, "Always"), `spec: {replicas: 0}`, "1 2 2"},
+	{"v1 Service", `spec: {ports: [{port: 80}]}`, `spec: {sessionAffinity: ClientIP}`, "0 0 0"},
+	{"v1 PersistentVolumeClaim", `spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`, ``, "0 0 0"},
+	{"v1 ResourceQuota", `spec: {hard: {pods: 9}}`, `spec: {hard: {pods: 8}}`, "0 0 0"},
+	{"v1 LimitRange", `spec: {limits: []}`, ``, "0 0 0"},
+	{"v1 ConfigMap", `data: {a: b}`, `data: {c: d}`, "0 0 0"},
+	{"v1 Node", `{}`, `spec: {unschedulable: true}`, "0 0 0"},
+	{"v1 PersistentVolume", `spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /a}}`, `spec: {persistentVolumeReclaimPolicy: Delete}`, "0 0 0"},
+	{"v1 Namespace", `{}`, ``, "0 0 0"},
+	{"apps/v1 Deployment", fmt.Sprintf(`spec: {selector: {matchLabels: {a: b}}, template: `+podTemplate+`}`, "Always"), `spec: {paused: true}`, "1 2 2"},
+	{"apps/v1 ReplicaSet", fmt.Sprintf(`spec: {selector: {matchLabels: {a: b}}, template: `+podTemplate+`}`, "Always"), `spec: {replicas: 0}`, "1 2 2"},
+	{"apps/v1 StatefulSet", fmt.Sprintf(`spec: {serviceName: a, selector: {matchLabels: {a: b}}, template: `+podTemplate+`}`, "Always"), `spec: {replicas: 0}`, "1 2 2"},
+	{"apps/v1 DaemonSet", fmt.Sprintf(`spec: {selector: {matchLabels: {a: b}}, template: `+podTemplate+`}`, "Always"), `spec: {minReadySeconds: 5}`, "1 2 2"},
+	{"apps/v1 ControllerRevision", `{revision: 1, data: {}}`, ``, "0 0 0"},
+	{"batch/v1 Job", fmt.Sprintf(`spec: {template: `+podTemplate+`}`, "Never"), `spec: {suspend: true}`, "1 2 2"},
+	{"batch/v1 CronJob", fmt.Sprintf(`spec: {schedule: "0 0 * * *", jobTemplate: {spec: {template: `+podTemplate+`}}}`, "Never"), `spec: {suspend: true}`, "1 2 2"},
+	{"autoscaling/v2 HorizontalPodAutoscaler", `spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}, maxReplicas: 2}`, `spec: {maxReplicas: 3}`, "1 2 2"},
+	{"policy/v1 PodDisruptionBudget", `spec: {minAvailable: 1, selector: {}}`, `spec: {minAvailable: 2}`, "1 2 2"},
+	{"networking.k8s.io/v1 Ingress", `spec: {defaultBackend: {service: {name: a, port: {number: 1}}}}`, `spec: {defaultBackend: {service: {name: b}}}`, "1 2 2"},
+	{"networking.k8s.io/v1 IngressClass", `spec: {controller: example.com/a}`, `spec: {parameters: {kind: A, name: a, scope: Cluster}}`, "1 2 2"},
+	{"networking.k8s.io/v1 NetworkPolicy", `spec: {podSelector: {}}`, `spec: {policyTypes: [Egress]}`, "1 2 2"},
+	{"discovery.k8s.io/v1 EndpointSlice", `{addressType: IPv4, endpoints: []}`, `endpoints: [{addresses: [10.1.2.3]}]`, "1 2 3"},
+	{"coordination.k8s.io/v1 Lease", `spec: {leaseDurationSeconds: 4}`, `spec: {leaseDurationSeconds: 5}`, "0 0 0"},
+	{"flowcontrol.apiserver.k8s.io/v1 FlowSchema", `spec: {priorityLevelConfiguration: {name: a}}`, `spec: {matchingPrecedence: 9000}`, "1 2 2"},
+	{"flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration", `spec: {type: Limited, limited: {nominalConcurrencyShares: 1, limitResponse: {type: Reject}}}`, `spec: {limited: {nominalConcurrencyShares: 2}}`, "1 2 2"},
+	{"scheduling.k8s.io/v1 PriorityClass", `value: 1`, `description: a`, "1 1 1"},
+	{"storage.k8s.io/v1 CSIDriver", `spec: {}`, `spec: {requiresRepublish: true}`, "0 1 1"},
+	{"storage.k8s.io/v1 StorageClass", `provisioner: example.com/a`, `allowVolumeExpansion: true`, "0 0 0"},
+	{"storage.k8s.io/v1 VolumeAttachment", `spec: {attacher: example.com, nodeName: a, source: {persistentVolumeName: a}}`, ``, "0 0 0"},
+	{"resource.k8s.io/v1 DeviceClass", `spec: {}`, `spec: {selectors: [{cel: {expression: "true"}}]}`, "1 2 2"},
+	{"resource.k8s.io/v1 DeviceTaintRule", `spec: {taint: {key: example.com/a, effect: NoExecute}}`, `spec: {taint: {value: a}}`, "1 2 2"},
+	{"resource.k8s.io/v1 ResourceClaim", `spec: {devices: {}}`, ``, "0 0 0"},
+	{"resource.k8s.io/v1 ResourceSlice", `spec: {driver: example.com, nodeName: a, pool: {name: a, generation: 1, resourceSliceCount: 1}}`, `spec: {pool: {generation: 2}}`, "1 2 2"},
+	{"rbac.authorization.k8s.io/v1 Role", `rules: []`, `rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]`, "0 0 0"},
+	{"node.k8s.io/v1 RuntimeClass", `handler: a`, ``, "0 0 0"},
+	{"admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration", hookForKinds, hookForKinds[:len(hookForKinds)-2] + `, timeoutSeconds: 5}]`, "1 2 2"},
+	{"admissionregistration.k8s.io/v1 MutatingWebhookConfiguration", hookForKinds, hookForKinds[:len(hookForKinds)-2] + `, timeoutSeconds: 5}]`, "1 2 2"},
+	{"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy", `spec: {` + matching + `, validations: [{expression: "true"}]}`, `spec: {failurePolicy: Ignore}`, "1 2 2"},
+	{"admissionregistration.k8s.io/v1 MutatingAdmissionPolicy", `spec: {` + matching + `, reinvocationPolicy: Never, mutations: [{patchType: JSONPatch, jsonPatch: {expression: "[JSONPatch{op: 'remove', path: '/a'}]"}}]}`, `spec: {failurePolicy: Ignore}`, "1 2 2"},
+	{"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding", `spec: {policyName: a, validationActions: [Deny]}`, `spec: {validationActions: [Audit]}`, "1 2 2"},
+	{"admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding", `spec: {policyName: a}`, `spec: {policyName: b}`, "1 2 2"},
+}
+
+func TestServer_Generation(t *testing.T) {
+	t.Parallel()
+	generation(t, apiservertest.Start(t).Config())
+}
+
+func TestServer_GenerationInACluster(t *testing.T) {
+	cp := controlplane.Shared(t)
+	cp.SkipIfOlder(t, "lacks kinds, or their generation")
+	generation(t, cp.Config())
+}
+
+func generation(t *testing.T, config *rest.Config) {
+	mapper, client := mapperOf(t, config), dynamic.NewForConfigOrDie(config)
+	for _, k := range builtInKinds {
+		t.Run(k.kind, func(t *testing.T) {
+			var version, kind string
+			_, err := fmt.Sscan(k.kind, &version, &kind)
+			check(t, err)
+			mapping, err := mapper.RESTMapping(schema.FromAPIVersionAndKind(version, kind).GroupKind(), schema.FromAPIVersionAndKind(version, kind).Version)
+			check(t, err)
+			var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
+			if mapping.Scope == meta.RESTScopeNamespace {
+				resource = client.Resource(mapping.Resource).Namespace("default")
+			}
+			u := &unstructured.Unstructured{}
+			check(t, yaml.Unmarshal([]byte(k.object), &u.Object))
+			u.SetAPIVersion(version)
+			u.SetKind(kind)
+			u.SetName("generation")
+			u, err = resource.Create(t.Context(), u, metav1.CreateOptions{})
+			check(t, err)
+			got := fmt.Sprint(u.GetGeneration())
+			for _, patch := range []string{k.patch, "metadata: {labels: {c: d}}"} {
+				text, err := yaml.YAMLToJSON([]byte(patch))
+				check(t, err)
+				if patch != "" {
+					u, err = resource.Patch(t.Context(), u.GetName(), types.MergePatchType, text, metav1.PatchOptions{})
+					check(t, err)
+				}
+				got += fmt.Sprint(" ", u.GetGeneration())
+			}
+			if got != k.want {
+				t.Errorf("the generations are %s, want %s", got, k.want)
+			}
+		})
+	}
+}
+
+func mapperOf(t *testing.T, config *rest.Config) meta.RESTMapper {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	check(t, err)
+	groups, err := restmapper.GetAPIGroupResources(client)
+	check(t, err)
+	return restmapper.NewDiscoveryRESTMapper(groups)
+}

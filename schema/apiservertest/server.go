@@ -1,0 +1,261 @@
+package apiservertest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/features"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
+	"k8s.io/apiserver/pkg/util/openapi"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/crdkit/crdkit/schema/apiservertest/internal/memory"
+
+	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
+)
+
+// Server is an API server for custom resources in this process. It is safe for concurrent use.
+type Server struct {
+	config   *rest.Config
+	handler  http.Handler
+	store    *kubernetes.Client
+	builtins builtins
+	webhooks webhooks
+	version  serverVersion
+	rules    ruleCheck
+	rbac     *rbacAuthorizer // or nil
+	// ended is closed when all goroutines of the server have ended.
+	ended chan struct{}
+}
+
+// Start starts a server for a test, and stops it when the test ends. If [New] returns an error,
+// the test fails at once.
+func Start(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := New(ctx, opts...)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		<-s.ended
+	})
+	return s
+}
+
+// New starts a server that runs until the context is done, and returns when the server is ready and
+// serves all initial objects. New returns an error if an option is invalid, if the server rejects
+// an initial object, or if a webhook has a Service and there is no [Handler]. The error names the
+// object, and no goroutine of the server is left.
+func New(ctx context.Context, opts ...Option) (*Server, error) {
+	o, err := newOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	// Upstream exits the process if a server ends before its hooks for the start have run.
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Server{
+		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version,
+		rules: newRuleCheck(o.version), ended: make(chan struct{}),
+	}
+	if err := s.run(ctx, life, cancel, o); err != nil {
+		return nil, fmt.Errorf("apiservertest: %w", err)
+	}
+	context.AfterFunc(ctx, cancel)
+	return s, nil
+}
+
+// Config returns a client configuration whose requests do not leave the process. Their user is
+// system:admin in the group system:masters, unless you set Impersonate. Every user may do
+// everything, unless the server has the option [RBAC].
+func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
+
+// ServeHTTP serves the API to clients that do not use [Server.Config], such as kubectl. Requests
+// need no credentials, and have the user of Config unless they impersonate another one.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// endpoint is what the storage asks about etcd.
+type endpoint struct{}
+
+func (endpoint) Endpoints() []string { return []string{"memory"} }
+func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error) {
+	return &clientv3.StatusResponse{Version: memory.Version}, nil
+}
+
+// run builds the server, and runs it until life is done. It returns when the server is ready. If
+// it returns an error, the server has ended. If the server ends by itself, run calls end.
+func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
+	etcdfeature.DefaultFeatureSupportChecker.CheckClient(context.Background(), endpoint{}, storage.RequestWatchProgress)
+	compactor := etcd3.NewCompactor(s.store.Client, 5*time.Minute, clock.RealClock{}, nil)
+	context.AfterFunc(life, compactor.Stop)
+
+	if gv := rbacv1.SchemeGroupVersion; o.rbac && definedVersions(o.objects)[gv] {
+		end()
+		return fmt.Errorf("RBAC: a CRD defines %s, whose built-in kinds it needs", gv)
+	}
+	front := newFront()
+	s.handler = front
+	s.config = &rest.Config{Host: "http://apiservertest", Transport: transport{front, life}, QPS: -1}
+
+	options := restOptions{client: s.store, compactor: compactor, clock: endingClock{done: life}}
+	config, err := s.newConfig(life, options, o.rbac)
+	if err != nil {
+		end()
+		return err
+	}
+	if !config.GenericConfig.FeatureGate.Enabled(features.MutatingAdmissionPolicy) {
+		front.once.Do(func() { close(front.fetched) }) // no plugin asks for OpenAPI
+	}
+	custom, err := config.Complete().New(genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		end()
+		return err
+	}
+	server := custom.GenericAPIServer
+	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
+	var definitions []*apiextensionsv1.CustomResourceDefinition
+	s.builtins, err = s.installBuiltins(life, server, config.GenericConfig, options, o.objects)
+	if err == nil {
+		definitions, err = s.createFirst(life, config.GenericConfig.RESTOptionsGetter, o)
+	}
+	// The server runs even after an error: what its plugins have started ends with it.
+	prepared := server.PrepareRun()
+	front.server = server.Handler
+	close(front.installed)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(s.ended)
+		defer end()
+		failed <- prepared.RunWithContext(life)
+	}()
+	ready := front.ready(life, failed)
+	if err == nil {
+		err = ready
+	}
+	if err == nil {
+		err = front.publish(ctx, definitions)
+	}
+	if err == nil {
+		err = s.createRest(ctx, o.objects)
+	}
+	if err != nil {
+		end()
+		<-s.ended
+	}
+	return err
+}
+
+// newConfig returns the configuration of the server: as kube-apiserver's, with admission
+// plugins for namespaces, webhooks and policies.
+func (s *Server) newConfig(ctx context.Context, options restOptions, rbac bool) (*extensions.Config, error) {
+	config := genericapiserver.NewRecommendedConfig(extensions.Codecs)
+	gate, err := s.version.featureGate()
+	if err != nil {
+		return nil, err
+	}
+	config.EffectiveVersion, config.FeatureGate = s.version, gate
+	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
+	// The check of the log would leave a goroutine behind.
+	ping := []healthz.HealthChecker{healthz.PingHealthz}
+	config.HealthzChecks, config.LivezChecks, config.ReadyzChecks = ping, ping, ping
+	config.ExternalAddress = "apiservertest:443"
+	// The server insists on a listener. This one accepts no connection.
+	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newListener(ctx)}
+	config.LoopbackClientConfig = s.Config()
+	config.LoopbackClientConfig.BearerToken = uuid.NewString()
+	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "system:admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}}, true, nil
+	})
+	config.MergedResourceConfig = extensions.DefaultAPIResourceConfigSource()
+	definitions := openapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)
+	namer := openapinamer.NewDefinitionNamer(extensions.Scheme, clientKinds())
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
+	options.codec = extensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)
+	config.RESTOptionsGetter = options
+
+	kube, err := clientset.NewForConfig(config.LoopbackClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	dynamicClient, err := dynamic.NewForConfig(config.LoopbackClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	config.SharedInformerFactory = informers.NewSharedInformerFactory(kube, 10*time.Minute)
+	if rbac {
+		s.rbac = newAuthorizer(config.SharedInformerFactory.Rbac().V1())
+		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorize) // what policies check is not remembered
+	}
+	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, kube, dynamicClient,
+		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, services{s}))
+	if err != nil {
+		return nil, err
+	}
+	config.AdmissionControl = admission.NewChainHandler(config.AdmissionControl, s.rules)
+	if rbac {
+		config.AdmissionControl = admission.NewChainHandler(config.AdmissionControl, escalation{s.rbac})
+		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorizeAndRemember)
+	}
+	options.codec = unstructured.UnstructuredJSONScheme
+	return &extensions.Config{GenericConfig: config, ExtraConfig: extensions.ExtraConfig{
+		CRDRESTOptionsGetter: options,
+		MasterCount:          1,
+		ServiceResolver:      services{s},
+		AuthResolverWrapper:  s.webhooks.wrap,
+	}}, nil
+}
+
+// listener accepts nothing until it is closed.
+type listener struct {
+	done context.Context
+	net.Listener
+	close func()
+}
+
+func newListener(ctx context.Context) net.Listener {
+	done, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	return listener{done: done, close: cancel}
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	<-l.done.Done()
+	return nil, net.ErrClosed
+}
+
+func (l listener) Close() error {
+	l.close()
+	return nil
+}
+
+func (listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }

@@ -1,0 +1,102 @@
+package apiservertest_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/schema/apiservertest"
+)
+
+// Without a handler, a webhook is found by its Service.
+func TestServer_ExternalNameService(t *testing.T) {
+	t.Parallel()
+	chain, key, err := cert.GenerateSelfSignedCertKey("a.default.svc", nil, nil)
+	check(t, err)
+	pair, err := tls.X509KeyPair(chain, key)
+	check(t, err)
+	webhook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusTeapot) }))
+	webhook.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	webhook.StartTLS()
+	t.Cleanup(webhook.Close)
+	port := int32(webhook.Listener.Addr().(*net.TCPAddr).Port)
+
+	s := apiservertest.Start(t)
+	client := kubernetes.NewForConfigOrDie(s.Config())
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	check(t, yaml.Unmarshal([]byte(configurationYAML), configuration))
+	to := &configuration.Webhooks[0].ClientConfig
+	to.Service.Namespace, to.Service.Port, to.CABundle = "default", &port, chain
+	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{})
+	check(t, err)
+	for _, c := range []struct {
+		spec corev1.ServiceSpec
+		want string
+	}{
+		{corev1.ServiceSpec{}, `services "a" not found`},
+		{corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}, `service default/a: type is "ClusterIP", and there are no Pods: expected ExternalName`},
+		{corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}, `the server responded with the status code 418`},
+	} {
+		var err error
+		if c.spec.Type != "" {
+			_ = client.CoreV1().Services("default").Delete(t.Context(), "a", metav1.DeleteOptions{}) // there may be none
+			_, err = client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: c.spec}, metav1.CreateOptions{})
+			check(t, err)
+		}
+		for err == nil { // the plugin learns of the configuration a moment later
+			_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a"}}, metav1.CreateOptions{})
+		}
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("type %q: got %v, want %s", c.spec.Type, err, c.want)
+		}
+	}
+	calls := s.WebhookCalls()
+	last := calls[len(calls)-1]
+	if last.URL.Host != "localhost:"+strconv.Itoa(int(port)) || string(last.Response) != "no\n" {
+		t.Errorf("the last call is %+v", last)
+	}
+}
+
+// The first watch of a new CRD need not be repeated a second later.
+func TestServer_WatchNewDefinition(t *testing.T) {
+	t.Parallel()
+	s := apiservertest.Start(t)
+	client, err := rest.HTTPClientFor(s.Config())
+	check(t, err)
+	definitions := dynamic.NewForConfigOrDie(s.Config()).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	for i := range 10 {
+		group := fmt.Sprintf("watch%d.example.com", i)
+		u := &unstructured.Unstructured{}
+		check(t, yaml.Unmarshal([]byte(strings.ReplaceAll(widgetYAML, "protocol.example.com", group)), &u.Object))
+		_, err := definitions.Create(t.Context(), u, metav1.CreateOptions{})
+		check(t, err)
+		for status := http.StatusNotFound; status != http.StatusOK; {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Config().Host+"/apis/"+group+"/v1/widgets?watch=true", nil)
+			check(t, err)
+			response, err := client.Do(request)
+			check(t, err)
+			if status = response.StatusCode; status != http.StatusOK && status != http.StatusNotFound {
+				text, _ := io.ReadAll(response.Body)
+				t.Fatalf("%s: %s", response.Status, text)
+			}
+			check(t, response.Body.Close())
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package apiservertest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// prefix is the first element of the keys of kube-apiserver (--etcd-prefix).
+const prefix = "/registry"
+
+// restOptions has resources stored in memory, in the encoding of a codec.
+type restOptions struct {
+	client    *kubernetes.Client
+	compactor etcd3.Compactor
+	codec     runtime.Codec
+	clock     clock.WithTicker
+}
+
+func (o restOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
+	return generic.RESTOptions{
+		StorageConfig: &storagebackend.ConfigForResource{
+			Config: storagebackend.Config{
+				Prefix: prefix, Codec: o.codec, EventsHistoryWindow: storagebackend.DefaultEventsHistoryWindow,
+				LeaseManagerConfig: etcd3.NewDefaultLeaseManagerConfig(),
+			},
+			GroupResource: resource,
+		},
+		Decorator:               o.newStorage,
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: 1,
+		ResourcePrefix:          keyPrefix(resource),
+		CountMetricPollPeriod:   time.Hour,
+	}, nil
+}
+
+// keyPrefix returns the part of a resource's keys between the prefix and the namespace.
+func keyPrefix(resource schema.GroupResource) string {
+	if resource.Group == "" {
+		return resource.Resource
+	}
+	return resource.Group + "/" + resource.Resource
+}
+
+// newStorage is the storage of kube-apiserver, with its cache
+// (apiserver/pkg/storage/storagebackend/factory/etcd3.go, newETCD3Storage, and
+// apiserver/pkg/registry/generic/registry/storage_factory.go, StorageWithCacher).
+func (o restOptions) newStorage(
+	config *storagebackend.ConfigForResource, resourcePrefix string, key func(runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
+	versioner := storage.APIObjectVersioner{}
+	transformer := identity.NewEncryptCheckTransformer()
+	decoder := etcd3.NewDefaultDecoder(config.Codec, versioner)
+	unsafeDeletion := utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
+	if unsafeDeletion {
+		transformer = etcd3.WithCorruptObjErrorHandlingTransformer(transformer)
+		decoder = etcd3.WithCorruptObjErrorHandlingDecoder(decoder)
+	}
+	store, err := etcd3.New(o.client, o.compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix,
+		config.GroupResource, transformer, config.LeaseManagerConfig, decoder, versioner)
+	if err != nil {
+		return nil, nil, err
+	}
+	var backend storage.Interface = store
+	if unsafeDeletion {
+		backend = etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)
+	}
+	cached, err := cacher.NewCacherFromConfig(cacher.Config{
+		Storage: backend, Versioner: versioner, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
+		ResourcePrefix: resourcePrefix, KeyFunc: key, NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attrs,
+		IndexerFuncs: triggers, Indexers: indexers, Codec: config.Codec, Clock: o.clock,
+	})
+	if err != nil {
+		store.Close()
+		return nil, nil, err
+	}
+	delegator := cacher.NewCacheDelegator(cached, backend)
+	return cachedStorage{delegator, cached}, sync.OnceFunc(func() {
+		delegator.Stop()
+		cached.Stop()
+		store.Close()
+	}), nil
+}
+
+// cachedStorage waits until the cache has the objects. Where kube-apiserver answers that a client
+// has to try again a second later (Cacher.Watch in apiserver/pkg/storage/cacher/cacher.go), this
+// store fills the cache of a new CRD within milliseconds.
+type cachedStorage struct {
+	*cacher.CacheDelegator
+	cache *cacher.Cacher
+}
+
+func (s cachedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	s.wait(ctx)
+	return s.CacheDelegator.Watch(ctx, key, opts)
+}
+
+func (s cachedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	if opts.ResourceVersion != "" { // otherwise the list does not need the cache
+		s.wait(ctx)
+	}
+	return s.CacheDelegator.GetList(ctx, key, opts, list)
+}
+
+// wait gives up when an object cannot be converted, so that the client gets the answer of the cache.
+func (s cachedStorage) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = s.cache.Wait(ctx)
+}
+
+// endingClock is the real clock, or the clock of a bubble. Every wait ends with the context,
+// because the cache starts goroutines that wait.
+type endingClock struct {
+	clock.RealClock
+	done context.Context
+}
+
+func (c endingClock) Since(t time.Time) time.Duration {
+	if c.done.Err() != nil {
+		return time.Since(t) + time.Minute
+	}
+	return time.Since(t)
+}
+
+func (c endingClock) After(d time.Duration) <-chan time.Time {
+	out := make(chan time.Time, 1)
+	fire := sync.OnceFunc(func() { out <- time.Now() })
+	stop := context.AfterFunc(c.done, fire)
+	time.AfterFunc(d, func() {
+		stop()
+		fire()
+	})
+	return out
+}

@@ -1,0 +1,73 @@
+package apiservertest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+)
+
+// webhooks calls webhooks, in process if there is a handler.
+type webhooks struct {
+	handler http.Handler
+	done    context.Context
+	calls   *callLog
+}
+
+// wrap is a [webhook.AuthenticationInfoResolverWrapper].
+func (h webhooks) wrap(delegate webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+	return &webhook.AuthenticationInfoResolverDelegator{
+		ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
+			return h.client(delegate.ClientConfigFor(hostPort))
+		},
+		ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
+			return h.client(delegate.ClientConfigForService(name, namespace, port))
+		},
+	}
+}
+
+// client has the requests recorded, and answered by the handler if there is one.
+func (h webhooks) client(config *rest.Config, err error) (*rest.Config, error) {
+	if err != nil {
+		return config, err
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		if h.handler != nil {
+			next = transport{h.handler, h.done}
+		}
+		return recorder{next, h.calls}
+	})
+	return config, nil
+}
+
+// services finds webhooks behind Services.
+type services struct{ *Server }
+
+var _ webhook.ServiceResolver = services{}
+
+// ResolveEndpoint returns the DNS name of a Service for the handler. If there is none, it returns the
+// external name, as kube-apiserver does (apiserver/pkg/util/proxy/proxy.go, ResolveCluster). A
+// Service of another type needs Pods, which this server does not run.
+func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	if s.webhooks.handler != nil {
+		return &url.URL{Scheme: "https", Host: fmt.Sprintf("%s.%s.svc:%d", name, namespace, port)}, nil
+	}
+	store := s.builtins[corev1.SchemeGroupVersion.WithKind("Service")]
+	obj, err := store.Get(genericapirequest.WithNamespace(s.webhooks.done, namespace), name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	spec := obj.(*corev1.Service).Spec
+	if spec.Type != corev1.ServiceTypeExternalName {
+		return nil, fmt.Errorf("service %s/%s: type is %q, and there are no Pods: expected ExternalName", namespace, name, spec.Type)
+	}
+	return &url.URL{Scheme: "https", Host: net.JoinHostPort(spec.ExternalName, strconv.Itoa(int(port)))}, nil
+}
