@@ -6,9 +6,11 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -82,6 +84,9 @@ func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 		s.AddKnownTypeWithName(internal.WithKind(kind), obj)
 		s.AddTypeDefaultingFunc(obj, setDefaults)
 	}
+	for _, version := range []string{"v1", runtime.APIVersionInternal} { // of the subresource scale
+		s.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: version}, &autoscalingv1.Scale{})
+	}
 	metav1.AddToGroupVersion(s, gv)
 	if v1 := (schema.GroupVersion{Version: "v1"}); gv != v1 {
 		metav1.AddToGroupVersion(s, v1)
@@ -119,8 +124,14 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 			strategy.status = true
 			storages[plural.Resource+"/status"] = apistorage.NewStatus(store, strategy)
 		}
+		if replicas, _, _ := scalable(store.New()); replicas != nil {
+			storages[plural.Resource+"/scale"] = scaleREST{store, gv}
+		}
+		if kind == "Pod" {
+			storages["pods/binding"] = bindingREST{store}
+		}
 	}
-	converter := applyconfigurations.NewTypeConverter(types)
+	var converter managedfields.TypeConverter = scaleConverter{applyconfigurations.NewTypeConverter(types)}
 	if gv.Group == authorizationv1.GroupName {
 		var decide authorizer.AuthorizerFunc = server.Authorizer.Authorize
 		if s.rbac != nil {
@@ -152,6 +163,7 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 		TypeConverter:              converter,
 		EquivalentResourceRegistry: server.EquivalentResourceRegistry,
 		Authorizer:                 server.Authorizer, Admit: config.AdmissionControl, MaxRequestBodyBytes: config.MaxRequestBodyBytes,
+		MinRequestTimeout: time.Duration(config.MinRequestTimeout) * time.Second, // of watches
 	}
 	resources, _, err := group.InstallREST(server.Handler.GoRestfulContainer)
 	if err != nil {

@@ -54,6 +54,11 @@
 // missing, which granted rules the test did not need, and which suffice. SubjectAccessReviews, SelfSubjectAccessReviews
 // and LocalSubjectAccessReviews are answered.
 //
+// # Faults
+//
+// [Server.Inject] makes requests of clients fail: the second update of a kind with a conflict, a creation whose answer is
+// lost, all watches, or every request for a while.
+//
 // # Several servers
 //
 // Tests with servers can run in parallel, because servers share only the metrics and the log of
@@ -90,7 +95,7 @@
 //
 //   - Only the controllers of CRDs and namespaces run: no schedulers, and no garbage collector.
 //   - Quotas and aggregation are missing. Without [RBAC], every request is allowed.
-//   - Built-in kinds have no OpenAPI, and no subresource except status.
+//   - Built-in kinds have no OpenAPI, and no subresources except status, scale and pods/binding.
 //   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
 //   - Creating an object within two seconds of its CRD is delayed by two seconds, as in a cluster
 //     (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go), unless the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -149,4 +150,42 @@ subjects: [{kind: ServiceAccount, name: operator, namespace: system}]`)))
 	//   - configmaps
 	//   verbs:
 	//   - get
+}
+
+// ExampleServer_Inject loses the answer to an update. The client then has an old resourceVersion.
+func ExampleServer_Inject() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := apiservertest.New(ctx, apiservertest.Manifests([]byte(cronTabYAML)))
+	if err != nil {
+		panic(err)
+	}
+	config := s.Config()
+	config.Impersonate.UserName = "system:serviceaccount:system:operator"
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		panic(err)
+	}
+	cronTabs := client.Resource(resource).Namespace("default")
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": map[string]any{"name": "backup"}, "spec": map[string]any{},
+	}}
+	if obj, err = cronTabs.Create(ctx, obj, metav1.CreateOptions{}); err != nil {
+		panic(err)
+	}
+
+	fault := s.Inject(apiservertest.Fault{
+		User: config.Impersonate.UserName, Verb: "update", Resource: "crontabs",
+		Done: true, Err: apierrors.NewTimeoutError("the answer is lost", 0),
+	})
+	obj.SetLabels(map[string]string{"run": "1"})
+	for range 2 {
+		_, err = cronTabs.Update(ctx, obj, metav1.UpdateOptions{})
+		fmt.Println(err)
+	}
+	fmt.Println(fault.Failed(), "failed")
+	// Output:
+	// Timeout: the answer is lost
+	// Operation cannot be fulfilled on crontabs.stable.example.com "backup": the object has been modified; please apply your changes to the latest version and try again
+	// 1 failed
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -25,10 +26,13 @@ type front struct {
 	published chan struct{}
 	fetched   chan struct{} // closed after the first answer about OpenAPI
 	once      sync.Once
+	faults    *faults
+	// internal is the token of the clients that the server itself has.
+	internal string
 }
 
-func newFront() *front {
-	return &front{installed: make(chan struct{}), published: make(chan struct{}), fetched: make(chan struct{})}
+func newFront(faults *faults) *front {
+	return &front{faults: faults, internal: uuid.NewString(), installed: make(chan struct{}), published: make(chan struct{}), fetched: make(chan struct{})}
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +48,11 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	f.server.ServeHTTP(w, r)
+	if r.Header.Get("Authorization") == "Bearer "+f.internal {
+		f.server.ServeHTTP(w, r)
+		return
+	}
+	f.faults.serve(f.server, w, r)
 }
 
 // ready waits until the server says that it is ready.

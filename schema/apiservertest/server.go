@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -51,6 +50,7 @@ type Server struct {
 	version  serverVersion
 	rules    ruleCheck
 	rbac     *rbacAuthorizer // or nil
+	faults   faults
 	// ended is closed when all goroutines of the server have ended.
 	ended chan struct{}
 }
@@ -84,7 +84,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	// Upstream exits the process if a server ends before its hooks for the start have run.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version,
+		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version, faults: faults{watches: map[*selector]context.CancelFunc{}},
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
 	if err := s.run(ctx, life, cancel, o); err != nil {
@@ -122,12 +122,12 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 		end()
 		return fmt.Errorf("RBAC: a CRD defines %s, whose built-in kinds it needs", gv)
 	}
-	front := newFront()
+	front := newFront(&s.faults)
 	s.handler = front
 	s.config = &rest.Config{Host: "http://apiservertest", Transport: transport{front, life}, QPS: -1}
 
 	options := restOptions{client: s.store, compactor: compactor, clock: endingClock{done: life}}
-	config, err := s.newConfig(life, options, o.rbac)
+	config, err := s.newConfig(life, options, front.internal, o.rbac)
 	if err != nil {
 		end()
 		return err
@@ -176,7 +176,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 
 // newConfig returns the configuration of the server: as kube-apiserver's, with admission
 // plugins for namespaces, webhooks and policies.
-func (s *Server) newConfig(ctx context.Context, options restOptions, rbac bool) (*extensions.Config, error) {
+func (s *Server) newConfig(ctx context.Context, options restOptions, token string, rbac bool) (*extensions.Config, error) {
 	config := genericapiserver.NewRecommendedConfig(extensions.Codecs)
 	gate, err := s.version.featureGate()
 	if err != nil {
@@ -191,10 +191,10 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, rbac bool) 
 	// The server insists on a listener. This one accepts no connection.
 	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newListener(ctx)}
 	config.LoopbackClientConfig = s.Config()
-	config.LoopbackClientConfig.BearerToken = uuid.NewString()
+	config.LoopbackClientConfig.BearerToken = token
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
-		return &authenticator.Response{User: &user.DefaultInfo{Name: "system:admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}}, true, nil
+		return &authenticator.Response{User: &user.DefaultInfo{Name: admin, Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}}, true, nil
 	})
 	config.MergedResourceConfig = extensions.DefaultAPIResourceConfigSource()
 	definitions := openapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)

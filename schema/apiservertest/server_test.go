@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/dynamic"
@@ -688,4 +689,20 @@ func TestServer_ContextEndsAtRequest(t *testing.T) {
 	})))
 	_, err = clientOf(s, "v1").Create(context.WithValue(t.Context(), key{}, "x"), cronTab(t, "v1", "a", `{}`), metav1.CreateOptions{})
 	check(t, err)
+}
+
+// The server chooses how long a watch without a timeout runs: half an hour at least.
+func TestServer_WatchWithoutTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core := kubernetes.NewForConfigOrDie(apiservertest.Start(t).Config()).CoreV1()
+		w, err := core.Secrets("").Watch(t.Context(), metav1.ListOptions{})
+		check(t, err)
+		defer w.Stop()
+		time.Sleep(29 * time.Minute)
+		_, err = core.Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+		check(t, err)
+		if e, open := <-w.ResultChan(); !open || e.Type != watch.Added {
+			t.Errorf("got %v (open: %v), want an added Secret", e, open)
+		}
+	})
 }

@@ -1,0 +1,144 @@
+package apiservertest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/schema/apiservertest"
+)
+
+func TestServer_Subresources(t *testing.T) {
+	t.Parallel()
+	config := apiservertest.Start(t).Config()
+	t.Run("scale", func(t *testing.T) { scale(t, config) })
+	t.Run("binding", func(t *testing.T) { bind(t, config) })
+}
+
+func TestServer_SubresourcesInACluster(t *testing.T) {
+	config := controlplane.Shared(t).Config()
+	t.Run("scale", func(t *testing.T) { scale(t, config) })
+	t.Run("binding", func(t *testing.T) { bind(t, config) })
+}
+
+const template = `template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}`
+
+func scale(t *testing.T, config *rest.Config) {
+	name := "scaled-" + rand.String(5) // the cluster has no controllers that would delete it in the end
+	for resource, spec := range map[string]string{
+		"apps/v1 deployments":       `selector: {matchLabels: {a: b}}, ` + template,
+		"apps/v1 replicasets":       `selector: {matchLabels: {a: b}}, ` + template,
+		"apps/v1 statefulsets":      `selector: {matchLabels: {a: b}}, serviceName: a, ` + template,
+		"v1 replicationcontrollers": `selector: {a: b}, ` + template,
+	} {
+		t.Run(resource, func(t *testing.T) {
+			version, plural, _ := strings.Cut(resource, " ")
+			gv, err := schema.ParseGroupVersion(version)
+			check(t, err)
+			client := dynamic.NewForConfigOrDie(config).Resource(gv.WithResource(plural)).Namespace("default")
+			kind := map[string]string{"deployments": "Deployment", "replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "replicationcontrollers": "ReplicationController"}[plural]
+			u := &unstructured.Unstructured{}
+			check(t, yaml.Unmarshal([]byte(`{apiVersion: `+version+`, kind: `+kind+`, metadata: {name: `+name+`}, spec: {replicas: 1, `+spec+`}}`), &u.Object))
+			_, err = client.Apply(t.Context(), name, u, metav1.ApplyOptions{FieldManager: "author"})
+			check(t, err)
+
+			got, err := client.Get(t.Context(), name, metav1.GetOptions{}, "scale")
+			check(t, err)
+			var read autoscalingv1.Scale
+			check(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(got.Object, &read, true))
+			if read.Kind != "Scale" || read.Spec.Replicas != 1 || read.Status.Selector != "a=b" || read.UID == "" || read.ResourceVersion == "" {
+				t.Errorf("got %+v", read)
+			}
+			check(t, unstructured.SetNestedField(got.Object, int64(3), "spec", "replicas"))
+			_, err = client.Update(t.Context(), got, metav1.UpdateOptions{FieldManager: "scaler"}, "scale")
+			check(t, err)
+			if _, err = client.Update(t.Context(), got, metav1.UpdateOptions{}, "scale"); !apierrors.IsConflict(err) {
+				t.Errorf("got %v, want a conflict, because the resourceVersion is old", err)
+			}
+			if got := replicas(t, client, name); got != "3, generation 2, owned by scaler" {
+				t.Errorf("after the update: %s", got)
+			}
+			_, err = client.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":5}}`), metav1.PatchOptions{FieldManager: "patcher"}, "scale")
+			check(t, err)
+			if got := replicas(t, client, name); got != "5, generation 3, owned by patcher" {
+				t.Errorf("after the patch: %s", got)
+			}
+			_, err = client.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":-1}}`), metav1.PatchOptions{}, "scale")
+			if want := `Scale.autoscaling "` + name + `" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0`; err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+			if _, err = client.Patch(t.Context(), "none", types.MergePatchType, []byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{}, "scale"); !apierrors.IsNotFound(err) {
+				t.Errorf("got %v, want not found", err)
+			}
+		})
+	}
+}
+
+// replicas returns those of the object, and who owns the field.
+func replicas(t *testing.T, client dynamic.ResourceInterface, name string) string {
+	u, err := client.Get(t.Context(), name, metav1.GetOptions{})
+	check(t, err)
+	n, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
+	var owners []string
+	for _, m := range u.GetManagedFields() {
+		if strings.Contains(string(m.FieldsV1.GetRawBytes()), `"f:replicas"`) {
+			owners = append(owners, m.Manager)
+		}
+	}
+	return fmt.Sprintf("%d, generation %d, owned by %s", n, u.GetGeneration(), strings.Join(owners, ", "))
+}
+
+func bind(t *testing.T, config *rest.Config) {
+	name := "bound-" + rand.String(5)
+	pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("kube-public")
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}, AutomountServiceAccountToken: new(bool)},
+	}
+	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
+	check(t, err)
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"a": "b"}}, Target: corev1.ObjectReference{Kind: "Node", Name: "first"}}
+
+	stale := binding.DeepCopy()
+	stale.UID = "other"
+	if err := pods.Bind(t.Context(), stale, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
+		t.Errorf("got %v, want a conflict, because the UID is another", err)
+	}
+	check(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+	check(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{}))
+	pod, err = pods.Get(t.Context(), name, metav1.GetOptions{})
+	check(t, err)
+	if c := pod.Status.Conditions; pod.Spec.NodeName != "first" || pod.Annotations["a"] != "b" || len(c) != 1 || c[0].Type != corev1.PodScheduled || c[0].Status != corev1.ConditionTrue {
+		t.Errorf("the Pod has node %q, annotations %v, conditions %v", pod.Spec.NodeName, pod.Annotations, pod.Status.Conditions)
+	}
+	if pod.Generation != 1 {
+		t.Errorf("the generation is %d, want 1", pod.Generation)
+	}
+	err = pods.Bind(t.Context(), binding, metav1.CreateOptions{})
+	if want := `Operation cannot be fulfilled on pods/binding "` + name + `": pod ` + name + ` is already assigned to node "first"`; !apierrors.IsConflict(err) || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	binding.Target.Name = ""
+	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "target.name: Required value") {
+		t.Errorf("got %v, want that target.name is required", err)
+	}
+	binding.Name, binding.Target.Name = "none", "first"
+	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want not found", err)
+	}
+}
