@@ -28,7 +28,8 @@ func setDefault[T any](p **T, value T) {
 }
 
 // setDefaults sets the defaults of configurations and policies
-// (kubernetes/pkg/apis/admissionregistration/v1/defaults.go) and the label of a namespace.
+// (kubernetes/pkg/apis/admissionregistration/v1/defaults.go), the label of a namespace, and the type of a Secret, whose
+// stringData it moves to data (kubernetes/pkg/apis/core/v1/conversion.go, Convert_v1_Secret_To_core_Secret).
 func setDefaults(obj any) {
 	switch o := obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
@@ -56,6 +57,17 @@ func setDefaults(obj any) {
 		if o.Name != "" {
 			metav1.SetMetaDataLabel(&o.ObjectMeta, corev1.LabelMetadataName, o.Name)
 		}
+	case *corev1.Secret:
+		if o.Type == "" {
+			o.Type = corev1.SecretTypeOpaque
+		}
+		if len(o.StringData) > 0 && o.Data == nil {
+			o.Data = map[string][]byte{}
+		}
+		for key, value := range o.StringData {
+			o.Data[key] = []byte(value)
+		}
+		o.StringData = nil
 	}
 }
 

@@ -183,7 +183,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 		return nil, err
 	}
 	config.EffectiveVersion, config.FeatureGate = s.version, gate
-	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
+	config.EnableProfiling, config.EnableMetrics = false, false
 	// The check of the log would leave a goroutine behind.
 	ping := []healthz.HealthChecker{healthz.PingHealthz}
 	config.HealthzChecks, config.LivezChecks, config.ReadyzChecks = ping, ping, ping

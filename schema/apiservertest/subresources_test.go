@@ -1,7 +1,9 @@
 package apiservertest_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -28,12 +31,14 @@ func TestServer_Subresources(t *testing.T) {
 	config := apiservertest.Start(t).Config()
 	t.Run("scale", func(t *testing.T) { scale(t, config) })
 	t.Run("binding", func(t *testing.T) { bind(t, config) })
+	t.Run("secret", func(t *testing.T) { secret(t, config) })
 }
 
 func TestServer_SubresourcesInACluster(t *testing.T) {
 	config := controlplane.Shared(t).Config()
 	t.Run("scale", func(t *testing.T) { scale(t, config) })
 	t.Run("binding", func(t *testing.T) { bind(t, config) })
+	t.Run("secret", func(t *testing.T) { secret(t, config) })
 }
 
 const template = `template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}`
@@ -140,5 +145,47 @@ func bind(t *testing.T, config *rest.Config) {
 	binding.Name, binding.Target.Name = "none", "first"
 	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want not found", err)
+	}
+}
+
+// A Secret has its data, whatever request brings it as text.
+func secret(t *testing.T, config *rest.Config) {
+	core := kubernetes.NewForConfigOrDie(config).CoreV1()
+	name := "secret-" + rand.String(5)
+	got, err := core.Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"a": "1"}}, metav1.CreateOptions{})
+	check(t, err)
+	show := func(s *corev1.Secret) string { return fmt.Sprintf("%s %q %q", s.Type, s.Data, s.StringData) }
+	if want := `Opaque map["a":"1"] map[]`; show(got) != want {
+		t.Errorf("created: got %s, want %s", show(got), want)
+	}
+	got.StringData = map[string]string{"b": "2"}
+	got, err = core.Secrets("default").Update(t.Context(), got, metav1.UpdateOptions{})
+	check(t, err)
+	if want := `Opaque map["a":"1" "b":"2"] map[]`; show(got) != want {
+		t.Errorf("updated: got %s, want %s", show(got), want)
+	}
+	for kind, patch := range map[types.PatchType]string{types.MergePatchType: "merge", types.StrategicMergePatchType: "strategic"} {
+		got, err = core.Secrets("default").Patch(t.Context(), name, kind, []byte(`{"stringData":{"a":"`+patch+`"}}`), metav1.PatchOptions{})
+		check(t, err)
+		if want := `Opaque map["a":"` + patch + `" "b":"2"] map[]`; show(got) != want {
+			t.Errorf("%s patch: got %s, want %s", patch, show(got), want)
+		}
+	}
+	got, err = core.Secrets("default").Apply(t.Context(), applycorev1.Secret(name, "default").WithStringData(map[string]string{"c": "3"}), metav1.ApplyOptions{FieldManager: "a"})
+	check(t, err)
+	if len(got.Data) != 3 || string(got.Data["c"]) != "3" {
+		t.Errorf("applied: got %s", show(got))
+	}
+	got, err = core.Secrets("default").Get(t.Context(), name, metav1.GetOptions{})
+	check(t, err)
+	if len(got.Data) != 3 || got.StringData != nil {
+		t.Errorf("read: got %s", show(got))
+	}
+	// As some programs ask whether a cluster is there.
+	var index struct{ Paths []string }
+	text, err := core.RESTClient().Get().AbsPath("/").Do(t.Context()).Raw()
+	check(t, err)
+	if err := json.Unmarshal(text, &index); err != nil || !slices.Contains(index.Paths, "/apis/apiextensions.k8s.io/v1") {
+		t.Errorf("/ is %s (%v)", text, err)
 	}
 }
