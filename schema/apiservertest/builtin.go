@@ -239,9 +239,15 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	if status := apistorage.Field(obj, "Status"); status.IsValid() {
 		status.SetZero()
 	}
-	if namespace, ok := obj.(*corev1.Namespace); ok {
-		namespace.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
-		namespace.Status.Phase = corev1.NamespaceActive
+	switch o := obj.(type) {
+	case *corev1.Namespace:
+		o.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
+		o.Status.Phase = corev1.NamespaceActive
+	case *corev1.Node: // kubernetes/plugin/pkg/admission/nodetaint/admission.go
+		notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+		if !slices.ContainsFunc(o.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&notReady) }) {
+			o.Spec.Taints = append(o.Spec.Taints, notReady)
+		}
 	}
 }
 

@@ -31,14 +31,14 @@ func TestServer_Subresources(t *testing.T) {
 	config := apiservertest.Start(t).Config()
 	t.Run("scale", func(t *testing.T) { scale(t, config) })
 	t.Run("binding", func(t *testing.T) { bind(t, config) })
-	t.Run("secret", func(t *testing.T) { secret(t, config) })
+	t.Run("others", func(t *testing.T) { others(t, config) })
 }
 
 func TestServer_SubresourcesInACluster(t *testing.T) {
 	config := controlplane.Shared(t).Config()
 	t.Run("scale", func(t *testing.T) { scale(t, config) })
 	t.Run("binding", func(t *testing.T) { bind(t, config) })
-	t.Run("secret", func(t *testing.T) { secret(t, config) })
+	t.Run("others", func(t *testing.T) { others(t, config) })
 }
 
 const template = `template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}`
@@ -148,8 +148,9 @@ func bind(t *testing.T, config *rest.Config) {
 	}
 }
 
-// A Secret has its data, whatever request brings it as text.
-func secret(t *testing.T, config *rest.Config) {
+// others checks what else kube-apiserver does to built-in kinds, or serves. A Secret has its data, whatever request
+// brings it as text.
+func others(t *testing.T, config *rest.Config) {
 	core := kubernetes.NewForConfigOrDie(config).CoreV1()
 	name := "secret-" + rand.String(5)
 	got, err := core.Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"a": "1"}}, metav1.CreateOptions{})
@@ -180,6 +181,11 @@ func secret(t *testing.T, config *rest.Config) {
 	check(t, err)
 	if len(got.Data) != 3 || got.StringData != nil {
 		t.Errorf("read: got %s", show(got))
+	}
+	node, err := core.Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	check(t, err)
+	if got := node.Spec.Taints; len(got) != 1 || got[0].ToString() != "node.kubernetes.io/not-ready:NoSchedule" {
+		t.Errorf("the Node has the taints %v, want that it is not ready", got)
 	}
 	// As some programs ask whether a cluster is there.
 	var index struct{ Paths []string }
