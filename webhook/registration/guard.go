@@ -1,0 +1,202 @@
+package registration
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
+)
+
+// Guard adds a ValidatingAdmissionPolicy and its binding to the manifests, both with the name of the
+// declaration and the suffix "-guard". They limit what the service account of the operator can do with the
+// rights of [Webhooks.PolicyRules] and of authority.PolicyRules. Without a guard, whoever has its token can add a
+// webhook for Secrets and ClusterRoleBindings to the configurations of the operator, and so take over the cluster.
+//
+// With the guard, requests of the service account
+//
+//   - change nothing but clientConfig.caBundle in the webhook configurations and CRDs of the declaration, and
+//     neither create nor delete them, nor any other webhook configuration,
+//   - change nothing but the keys of package webhook/authority in the Secret, create it with the type
+//     kubernetes.io/tls, these keys and no other metadata than its name, and do not delete it, and
+//   - create other Secrets in the namespace only with the types Opaque, kubernetes.io/basic-auth, dockercfg,
+//     dockerconfigjson, ssh-auth and tls, because Kubernetes and Helm act on Secrets of some other types.
+//
+// Of metadata, only managedFields, generation and resourceVersion may change. The Secret is that of webhook/replica,
+// or of authority.New, in the namespace of the service account. If its name is empty, because another program makes the
+// certificates, Secrets are not guarded.
+//
+// The guard applies to the user system:serviceaccount:<namespace>:<name>, with every verb. It needs Kubernetes 1.33, and
+// has no effect on
+//
+//   - other users, so the operator must not be able to impersonate users, to create tokens or Pods of other
+//     service accounts, or to write RBAC objects,
+//   - policies and their bindings, which no policy sees (apiserver/pkg/admission/plugin/policy/generic/plugin.go),
+//     so the operator must not be able to change them, nor MutatingAdmissionPolicies,
+//   - the certificates in the CA bundle and the Secret,
+//   - managedFields, by which the next server-side apply decides which fields it removes, and
+//   - an API server with --disable-admission-plugins=ValidatingAdmissionPolicy, or that has not seen the policy
+//     yet, which takes about a second.
+//
+// If a mutating webhook or policy of another program changes more of these objects during a request of the operator,
+// such as a label, the guard denies the request.
+//
+// [Webhooks.Inject] reads both objects once a minute. If they are missing or differ from the declaration, this is logged
+// once, and is one of the [Webhooks.Differences], but not an error of [Webhooks.Check].
+func Guard(namespace, serviceAccount, secret string) Option {
+	return func(s *settings) {
+		errs := validation.IsDNS1123Label(namespace)
+		errs = append(errs, validation.IsDNS1123Subdomain(serviceAccount)...)
+		if secret != "" {
+			errs = append(errs, validation.IsDNS1123Subdomain(secret)...)
+		}
+		if len(errs) > 0 {
+			s.errorf("Guard: namespace %q, service account %q, Secret %q: expected names: %s", namespace, serviceAccount, secret, strings.Join(errs, "; "))
+		}
+		if s.guard != nil {
+			s.errorf("Guard is given twice")
+		}
+		s.guard = &guard{namespace, serviceAccount, secret}
+	}
+}
+
+// guard is what [Guard] is given.
+type guard struct{ namespace, serviceAccount, secret string }
+
+// policyText and bindingText are the specs of both objects, in which names in capitals are replaced. In CEL, an object is
+// a map of the fields that are set, so that the fields of later releases are compared too. The name of a deleted object is
+// not in the request if it is one of a collection.
+const policyText = `
+failurePolicy: Fail
+matchConstraints:
+  matchPolicy: Equivalent
+  namespaceSelector: {}
+  objectSelector: {}
+  resourceRules:
+  - apiGroups: [admissionregistration.k8s.io]
+    apiVersions: [v1]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
+    scope: "*"
+  - apiGroups: [apiextensions.k8s.io]
+    apiVersions: [v1]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [customresourcedefinitions, customresourcedefinitions/status]
+    scope: "*"
+  - apiGroups: [""]
+    apiVersions: [v1]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [secrets]
+    scope: "*"
+matchConditions:
+- name: operator
+  expression: has(request.userInfo.username) && request.userInfo.username == USER
+- name: guarded
+  expression: |-
+    [(request.operation == "DELETE" ? oldObject : object).metadata.name].exists(name,
+      request.resource.resource == "secrets" ? request.namespace == NAMESPACE && (name == SECRET || request.operation == "CREATE") :
+      request.resource.resource == "customresourcedefinitions" ? name in DEFINITIONS :
+      name == NAME || request.operation == "CREATE")
+variables:
+- name: newSecret
+  expression: request.operation == "CREATE" && request.resource.resource == "secrets"
+- name: objects
+  expression: "[object, oldObject].filter(o, o != null)"
+- name: metadata
+  expression: variables.objects.map(o, o.metadata.transformMap(k, v, !(k in ["generation", "managedFields", "resourceVersion"]), v))
+- name: data
+  expression: |-
+    variables.objects.map(o, o.?data.orValue({}).transformMap(k, v,
+      !(k in ["ca.crt", "next.crt", "next.key", "previous.crt", "tls.crt", "tls.key"]), v))
+- name: rest
+  expression: |-
+    variables.objects.map(o, o.transformMap(k, v, !(k in ["data", "metadata"]),
+      k == "webhooks" ? dyn(v.map(w, w.transformMap(k, v, k != "clientConfig" ? v :
+        dyn(v.transformMap(k, v, k != "caBundle", v))))) :
+      k == "spec" ? dyn(v.transformMap(k, v, k != "conversion" ? v :
+        dyn(v.transformMap(k, v, k != "webhook" ? v :
+          dyn(v.transformMap(k, v, k != "clientConfig" ? v :
+            dyn(v.transformMap(k, v, k != "caBundle", v)))))))) :
+      v))
+validations:
+- message: the operator may neither create nor delete this object
+  reason: Forbidden
+  expression: request.operation == "UPDATE" || variables.newSecret
+- message: the operator may change only the caBundle of its webhooks, and the keys of package authority in its Secret
+  reason: Forbidden
+  expression: |-
+    request.operation != "UPDATE" || [variables.metadata, variables.data, variables.rest].all(both, both[0] == both[1])
+- message: the operator may create its Secret only with the keys of package authority, and other Secrets only with a type without a special meaning
+  reason: Forbidden
+  expression: |-
+    !variables.newSecret || (object.metadata.name == SECRET ?
+      object.type == "kubernetes.io/tls" && variables.data[0] == {} && variables.rest[0].all(k, k in ["apiVersion", "kind", "type"]) &&
+        variables.metadata[0].all(k, k in ["creationTimestamp", "name", "namespace", "uid"]) :
+      object.type in ["Opaque", "kubernetes.io/basic-auth", "kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson",
+        "kubernetes.io/ssh-auth", "kubernetes.io/tls"])
+`
+
+const bindingText = `
+policyName: POLICY
+validationActions: [Deny]
+`
+
+// guardObjects returns the policy and its binding.
+func (s *settings) guardObjects() (objects []*object) {
+	if s.guard == nil {
+		return nil
+	}
+	definitions := []any{}
+	for _, d := range s.definitions {
+		definitions = append(definitions, d.Metadata.Name)
+	}
+	g, name := s.guard, s.name+"-guard"
+	values := strings.NewReplacer(
+		"USER", jsonOf("system:serviceaccount:"+g.namespace+":"+g.serviceAccount), "NAMESPACE", jsonOf(g.namespace),
+		"SECRET", jsonOf(g.secret), "DEFINITIONS", jsonOf(definitions), "NAME", jsonOf(s.name), "POLICY", jsonOf(name))
+	for i, text := range []string{policyText, bindingText} {
+		o := &object{kind: "ValidatingAdmissionPolicy" + []string{"", "Binding"}[i], name: name, guard: true}
+		plural := []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}[i]
+		o.resource = schema.GroupVersion{Group: admissionregistration, Version: "v1"}.WithResource(plural)
+		var spec map[string]any
+		if err := yaml.Unmarshal([]byte(values.Replace(text)), &spec); err != nil {
+			s.errorf("%s: %w", o, err)
+		}
+		if constraints, ok := spec["matchConstraints"].(map[string]any); ok && g.secret == "" {
+			constraints["resourceRules"] = constraints["resourceRules"].([]any)[:2]
+		}
+		o.declared = map[string]any{
+			"apiVersion": o.resource.GroupVersion().String(), "kind": o.kind, "metadata": map[string]any{"name": name}, "spec": spec,
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// observe reads an object of the guard until ctx is done, and logs each problem once. It reads once a minute instead of
+// watching, so that the permission to get the object is enough.
+func (s *objectState) observe(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
+	for logged := ""; ctx.Err() == nil; {
+		problem := s.sync(ctx, nil)
+		if problem == nil {
+			s.mu.Lock()
+			s.differences = s.webhooks.differences(s.object, s.current)
+			problem = joined(s.differences)
+			s.mu.Unlock()
+		}
+		if problem == nil {
+			logged = ""
+		} else if text := problem.Error(); text != logged && ctx.Err() == nil {
+			logged = text
+			logger.Error(problem, "The guard, which limits what this operator can change, is not as declared, or cannot be read")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(resync):
+		}
+	}
+}
