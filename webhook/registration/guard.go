@@ -11,60 +11,62 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Guard adds a ValidatingAdmissionPolicy and its binding to the manifests, both with the name of the
-// declaration and the suffix "-guard". They limit what the service account of the operator can do with the
-// rights of [Webhooks.PolicyRules] and of authority.PolicyRules. Without a guard, whoever has its token can add a
-// webhook for Secrets and ClusterRoleBindings to the configurations of the operator, and so take over the cluster.
+// Guard adds a ValidatingAdmissionPolicy and its binding to the manifests, both with the name of the declaration and the
+// suffix "-guard". They limit what the operator's service account, in [Webhooks.Namespace], can do with the rights of
+// [Webhooks.PolicyRules] and authority.PolicyRules. Without a guard, a user who has its token can add a webhook for
+// Secrets and ClusterRoleBindings to the operator's configurations, and so take over the cluster.
 //
-// With the guard, requests of the service account
+// The guard allows the service account only the following:
 //
-//   - change nothing but clientConfig.caBundle in the webhook configurations and CRDs of the declaration, and
-//     neither create nor delete them, nor any other webhook configuration,
-//   - change nothing but the keys of package webhook/authority in the Secret, create it with the type
-//     kubernetes.io/tls, these keys and no other metadata than its name, and do not delete it, and
-//   - create other Secrets in the namespace only with the types Opaque, kubernetes.io/basic-auth, dockercfg,
-//     dockerconfigjson, ssh-auth and tls, because Kubernetes and Helm act on Secrets of some other types.
+//   - In the webhook configurations and CRDs of the declaration, it may change clientConfig.caBundle. It may neither
+//     create nor delete these objects, nor create other webhook configurations.
+//   - In the Secret of package webhook/authority, it may change the keys of that package. It may create the Secret with
+//     the type kubernetes.io/tls, these keys and no labels, annotations, owners or finalizers, and not delete it.
+//   - It may create other Secrets in the namespace with the types Opaque, kubernetes.io/basic-auth, dockercfg,
+//     dockerconfigjson, ssh-auth and tls. Kubernetes and Helm act on some Secrets of other types.
 //
-// Of metadata, only managedFields, generation and resourceVersion may change. The Secret is that of webhook/replica,
-// or of authority.New, in the namespace of the service account. If its name is empty, because another program makes the
-// certificates, Secrets are not guarded.
+// Metadata may not change, except for managedFields, generation and resourceVersion. webhook/replica has a Secret with the
+// name of the declaration and the suffix "-webhook". If secret is empty, as with certificates of another program, the
+// guard does not apply to Secrets.
 //
-// The guard applies to the user system:serviceaccount:<namespace>:<name>, with every verb. It needs Kubernetes 1.33, and
-// has no effect on
+// The guard needs an API server of Kubernetes 1.33, and denies requests by the name of the user, whatever their verb and
+// groups. It has no effect on
 //
-//   - other users, so the operator must not be able to impersonate users, to create tokens or Pods of other
-//     service accounts, or to write RBAC objects,
-//   - policies and their bindings, which no policy sees (apiserver/pkg/admission/plugin/policy/generic/plugin.go),
-//     so the operator must not be able to change them, nor MutatingAdmissionPolicies,
+//   - other users, so the operator must not be able to impersonate them, to create tokens or Pods of other service
+//     accounts, or to write RBAC objects,
+//   - policies and bindings, which are exempt from policies (apiserver/pkg/admission/plugin/policy/generic/plugin.go), so
+//     the operator must not be able to write them,
 //   - the certificates in the CA bundle and the Secret,
 //   - managedFields, by which the next server-side apply decides which fields it removes, and
-//   - an API server with --disable-admission-plugins=ValidatingAdmissionPolicy, or that has not seen the policy
-//     yet, which takes about a second.
+//   - API servers that disable the admission plugin ValidatingAdmissionPolicy, or have not yet seen the policy, for
+//     about a second after it is applied.
 //
-// If a mutating webhook or policy of another program changes more of these objects during a request of the operator,
-// such as a label, the guard denies the request.
+// If another program's mutating webhook or policy changes other fields of these objects in the same request, such as
+// labels, the guard denies the request. It also denies the writes of package conversion/migrate to a CRD: migrate with
+// another service account.
 //
-// [Webhooks.Inject] reads both objects once a minute. If they are missing or differ from the declaration, this is logged
-// once, and is one of the [Webhooks.Differences], but not an error of [Webhooks.Check].
-func Guard(namespace, serviceAccount, secret string) Option {
+// [Webhooks.Inject] reads both objects once a minute. If they are missing, or differ from the declaration, it logs this
+// once, and [Webhooks.Differences] returns it, but [Webhooks.Check] does not fail.
+func Guard(serviceAccount, secret string) Option {
 	return func(s *settings) {
-		errs := validation.IsDNS1123Label(namespace)
-		errs = append(errs, validation.IsDNS1123Subdomain(serviceAccount)...)
+		names := []string{serviceAccount}
 		if secret != "" {
-			errs = append(errs, validation.IsDNS1123Subdomain(secret)...)
+			names = append(names, secret)
 		}
-		if len(errs) > 0 {
-			s.errorf("Guard: namespace %q, service account %q, Secret %q: expected names: %s", namespace, serviceAccount, secret, strings.Join(errs, "; "))
+		for _, n := range names {
+			if errs := validation.IsDNS1123Subdomain(n); len(errs) > 0 {
+				s.errorf("Guard: name %q, expected that of a service account or Secret: %s", n, strings.Join(errs, "; "))
+			}
 		}
 		if s.guard != nil {
 			s.errorf("Guard is given twice")
 		}
-		s.guard = &guard{namespace, serviceAccount, secret}
+		s.guard = &guard{serviceAccount, secret}
 	}
 }
 
 // guard is what [Guard] is given.
-type guard struct{ namespace, serviceAccount, secret string }
+type guard struct{ serviceAccount, secret string }
 
 // policyText and bindingText are the specs of both objects, in which names in capitals are replaced. In CEL, an object is
 // a map of the fields that are set, so that the fields of later releases are compared too. The name of a deleted object is
@@ -149,13 +151,16 @@ func (s *settings) guardObjects() (objects []*object) {
 	if s.guard == nil {
 		return nil
 	}
+	if errs := validation.IsDNS1123Label(s.ownNamespace); len(errs) > 0 {
+		s.errorf("Guard: namespace %q of the operator, expected a name: set OwnNamespace", s.ownNamespace)
+	}
 	definitions := []any{}
 	for _, d := range s.definitions {
 		definitions = append(definitions, d.Metadata.Name)
 	}
 	g, name := s.guard, s.name+"-guard"
 	values := strings.NewReplacer(
-		"USER", jsonOf("system:serviceaccount:"+g.namespace+":"+g.serviceAccount), "NAMESPACE", jsonOf(g.namespace),
+		"USER", jsonOf("system:serviceaccount:"+s.ownNamespace+":"+g.serviceAccount), "NAMESPACE", jsonOf(s.ownNamespace),
 		"SECRET", jsonOf(g.secret), "DEFINITIONS", jsonOf(definitions), "NAME", jsonOf(s.name), "POLICY", jsonOf(name))
 	for i, text := range []string{policyText, bindingText} {
 		o := &object{kind: "ValidatingAdmissionPolicy" + []string{"", "Binding"}[i], name: name, guard: true}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,22 +32,26 @@ type guarded struct {
 	*shop
 	admin, operator dynamic.Interface
 	name, namespace string
+	plural          string // of the definition
 }
 
-const guardedNamespace = "guarded-system"
-
-func (g *guarded) declare(t testing.TB, opts ...registration.Option) *registration.Webhooks {
+// declare declares two webhooks of each kind, and a second definition without a conversion.
+func (g *guarded) declare(t testing.TB) *registration.Webhooks {
 	t.Helper()
-	opts = append(opts, registration.Guard(g.namespace, "cook", g.name+"-webhook"),
+	sauces := fmt.Appendf(nil, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: sauces.%[1]s}, spec: {
+  group: %[1]s, scope: Namespaced, names: {kind: Sauce, plural: sauces},
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`, g.group)
+	opts := append(g.options(), registration.Definitions(sauces),
+		registration.OwnNamespace(g.namespace), registration.Guard("cook", g.name+"-webhook"),
 		registration.Mutating("second.pizzas."+g.group, "/second/admit", admit(g.mutate())),
 		registration.Validating("second.pizzas."+g.group, "/second/validate", admit(g.validate())))
-	return declare(t, g.name, append(g.options(), opts...)...)
+	return declare(t, g.name, opts...)
 }
 
 // newGuarded installs the shop on an API server, and waits until its guard denies requests.
 func newGuarded(t *testing.T, config *rest.Config, s *shop, as func(user string, groups ...string) *rest.Config) *guarded {
 	t.Helper()
-	g := &guarded{shop: s, name: "guarded", namespace: guardedNamespace}
+	g := &guarded{shop: s, name: "guarded", namespace: "guarded-system", plural: "pizzas"}
 	typed, err := kubernetes.NewForConfig(config)
 	check(t, err)
 	_, err = typed.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
@@ -133,7 +138,7 @@ type attempt func(ctx context.Context, c dynamic.Interface) error
 func (g *guarded) resource(c dynamic.Interface, r schema.GroupVersionResource) (dynamic.ResourceInterface, string) {
 	switch r {
 	case definitions:
-		return c.Resource(r), "pizzas." + g.group
+		return c.Resource(r), g.plural + "." + g.group
 	case secrets:
 		return g.secrets(c), g.name + "-webhook"
 	}
@@ -302,8 +307,10 @@ func (g *guarded) recreated(hooks *registration.Webhooks, t *testing.T) map[stri
 	all := map[string]attempt{}
 	text, err := hooks.Manifests(nil)
 	check(t, err)
-	for _, u := range objects(t, text)[:3] {
-		all[u.GetKind()] = g.create(resourceOf(u), u)
+	for _, u := range objects(t, text) {
+		if !strings.HasPrefix(u.GetKind(), "ValidatingAdmissionPolicy") && u.GetName() != "sauces."+g.group {
+			all[u.GetKind()] = g.create(resourceOf(u), u)
+		}
 	}
 	for name, changes := range map[string][]string{
 		"type":       {"type", `"kubernetes.io/service-account-token"`, "metadata/annotations", `{"kubernetes.io/service-account.name":"admin"}`},
@@ -341,12 +348,9 @@ func (g *guarded) applyNew(name, fields string) attempt {
 	}
 }
 
-// allows checks that the guard allows the requests of the packages registration and authority.
-func (g *guarded) allows(t *testing.T) {
-	t.Helper()
-	ca, _, _ := newCA(t, "localhost")
-	pem := base64.StdEncoding.EncodeToString(ca)
-	bundle := func(u *unstructured.Unstructured) error {
+// bundled sets the CA bundle of all webhooks of an object.
+func bundled(pem string) func(u *unstructured.Unstructured) error {
+	return func(u *unstructured.Unstructured) error {
 		if u.GetKind() == "CustomResourceDefinition" {
 			return unstructured.SetNestedField(u.Object, pem, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 		}
@@ -355,6 +359,13 @@ func (g *guarded) allows(t *testing.T) {
 		}
 		return nil
 	}
+}
+
+// allows checks that the guard allows the requests of the packages registration and authority.
+func (g *guarded) allows(t *testing.T) {
+	t.Helper()
+	ca, _, _ := newCA(t, "localhost")
+	pem := base64.StdEncoding.EncodeToString(ca)
 	type named struct {
 		name string
 		try  attempt
@@ -374,7 +385,7 @@ func (g *guarded) allows(t *testing.T) {
 		all = append(all,
 			named{"patch", g.json(r, "add", path, `"`+pem+`"`)},
 			named{"no bundle", g.json(r, "remove", path, `""`)},
-			named{"update", g.put(r, bundle)},
+			named{"update", g.put(r, bundled(pem))},
 			named{"nothing", g.put(r, func(*unstructured.Unstructured) error { return nil })},
 			named{"managedFields", g.put(r, func(u *unstructured.Unstructured) error {
 				u.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
@@ -386,6 +397,25 @@ func (g *guarded) allows(t *testing.T) {
 		if err := path.try(t.Context(), g.operator); err != nil {
 			t.Errorf("%s: %v", path.name, err)
 		}
+	}
+}
+
+// allowsOtherObjects checks that the guard does not deny what the operator may do with objects of others.
+func (g *guarded) allowsOtherObjects(t *testing.T) {
+	t.Helper()
+	other := *g
+	other.name, other.namespace, other.plural = "other", "other-"+g.namespace, "others"
+	definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "others."+g.group)
+	check(t, unstructured.SetNestedMap(definition.Object, map[string]any{
+		"group": g.group, "scope": "Namespaced", "names": map[string]any{"kind": "Other", "plural": "others"},
+		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+	}, "spec"))
+	check(t, other.create(definitions, definition)(t.Context(), g.operator))
+	check(t, other.createConfiguration(mutating, map[string]any{"name": "other"})(t.Context(), g.admin))
+	check(t, other.create(secrets, other.secret("type", `"example.com/other"`))(t.Context(), g.operator))
+	for _, r := range []schema.GroupVersionResource{definitions, mutating, secrets} {
+		check(t, other.json(r, "add", "/metadata/labels", `{"a":"b"}`)(t.Context(), g.operator))
+		check(t, other.delete(r)(t.Context(), g.operator))
 	}
 }
 
@@ -410,6 +440,38 @@ func (g *guarded) holds(t *testing.T) {
 	for name, path := range g.denied() {
 		mustNot(name, path)
 	}
+	g.allowsOtherObjects(t)
+
+	// Objects without webhooks, or without a conversion.
+	nothing := func(*unstructured.Unstructured) error { return nil }
+	for _, r := range []schema.GroupVersionResource{mutating, validating} {
+		must("an administrator removes the webhooks", g.admin, g.patch(r, types.MergePatchType, `{"webhooks":null}`))
+		must("an object without webhooks", g.operator, g.put(r, nothing))
+		mustNot("a first webhook", g.json(r, "add", "/webhooks", "["+evilWebhook+"]"))
+	}
+	// Many large webhooks do not exceed the cost limit of an expression.
+	var many []any
+	for i := range 60 {
+		var hook, rule map[string]any
+		check(t, json.Unmarshal([]byte(evilWebhook), &hook))
+		check(t, json.Unmarshal(fmt.Appendf(nil, `{"operations":["*"],"apiGroups":["%d.%s"],"apiVersions":["*"],"resources":["*/*"]}`, i, g.group), &rule))
+		hook["name"], hook["rules"] = fmt.Sprintf("hook%d.%s", i, g.group), slices.Repeat([]any{rule}, 100)
+		hook["matchConditions"] = []any{map[string]any{"name": "long", "expression": strings.Repeat("true && ", 100) + "true"}}
+		many = append(many, hook)
+	}
+	must("an administrator adds 60 webhooks", g.admin, g.put(mutating, func(u *unstructured.Unstructured) error {
+		u.Object["webhooks"] = many
+		return nil
+	}))
+	must("a bundle in each of 60 webhooks", g.operator, g.put(mutating, bundled("Yg==")))
+	mustNot("a webhook beside 60", g.json(mutating, "add", "/webhooks/-", evilWebhook))
+
+	sauces := *g
+	sauces.plural = "sauces"
+	must("a definition without a conversion", g.operator, sauces.put(definitions, nothing))
+	mustNot("a first conversion", sauces.json(definitions, "add", "/spec/conversion",
+		`{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://evil.example.com"},"conversionReviewVersions":["v1"]}}`))
+
 	for _, r := range []schema.GroupVersionResource{mutating, validating, definitions, secrets} {
 		must("an administrator deletes", g.admin, g.delete(r))
 	}

@@ -23,7 +23,7 @@ import (
 
 func newGuard(t *testing.T) (w *Webhooks, binding *object) {
 	t.Helper()
-	w, err := New("pizza-operator", Service("pizza-system", "pizza-operator"), Guard("pizza-system", "pizza-operator", "ca"),
+	w, err := New("pizza-operator", Service("pizza-system", "pizza-operator"), Guard("pizza-operator", "ca"),
 		Validating("a.example.com", "/a", http.NotFoundHandler(), func(w *admissionregistrationv1.ValidatingWebhook) {
 			w.Rules = make([]admissionregistrationv1.RuleWithOperations, 1)
 		}))
@@ -95,12 +95,14 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 }
 
 func TestGuard_Mistakes(t *testing.T) {
+	service := Service("pizza-system", "pizza-operator")
 	for want, options := range map[string][]Option{
-		`Guard: namespace "a.b", service account "c", Secret "d": expected names: must not contain dots`: {Guard("a.b", "c", "d")},
-		`Guard: namespace "a", service account "", Secret "d": expected names`:                           {Guard("a", "", "d")},
-		`Guard: namespace "a", service account "\" || true", Secret "d": expected names`:                 {Guard("a", `" || true`, "d")},
-		`Guard: namespace "a", service account "c", Secret "D": expected names`:                          {Guard("a", "c", "D")},
-		"Guard is given twice": {Guard("a", "c", "d"), Guard("a", "c", "")},
+		`Guard: name "", expected that of a service account or Secret`:           {service, Guard("", "d")},
+		`Guard: name "\" || true", expected that of a service account or Secret`: {service, Guard(`" || true`, "d")},
+		`Guard: name "D", expected that of a service account or Secret`:          {service, Guard("c", "D")},
+		"Guard is given twice": {service, Guard("c", "d"), Guard("c", "")},
+		`Guard: namespace "" of the operator, expected a name: set OwnNamespace`:    {URL("https://127.0.0.1"), Guard("c", "d")},
+		`Guard: namespace "a.b" of the operator, expected a name: set OwnNamespace`: {URL("https://127.0.0.1"), OwnNamespace("a.b"), Guard("c", "d")},
 	} {
 		if _, err := New("a", options...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -110,7 +112,7 @@ func TestGuard_Mistakes(t *testing.T) {
 
 // Without a Secret, the guard has no rule for Secrets.
 func TestGuard_WithoutSecret(t *testing.T) {
-	s := &settings{name: "a", guard: &guard{"b", "c", ""}}
+	s := &settings{name: "a", ownNamespace: "b", guard: &guard{"c", ""}}
 	rules, _, _ := unstructured.NestedSlice(s.guardObjects()[0].declared, "spec", "matchConstraints", "resourceRules")
 	var resources []any
 	for _, r := range rules {

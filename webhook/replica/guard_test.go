@@ -77,7 +77,7 @@ func newVictim(t *testing.T, cp *controlplane.ControlPlane) *victim {
 }
 
 func (v *victim) guarded() *registration.Webhooks {
-	return v.hooks(registration.Guard(v.system, "cook", v.operator+"-webhook"))
+	return v.hooks(registration.Guard("cook", v.operator+"-webhook"))
 }
 
 // mayAll reports whether the operator may do everything.
