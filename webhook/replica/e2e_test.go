@@ -550,7 +550,7 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 		}
 	})
 	c.apply(t, next)
-	want := fmt.Sprintf("# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration or definition that is not as it is declared.\n# TYPE crdkit_webhook_registration_difference gauge\n"+
+	want := fmt.Sprintf("# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration, definition or guard that is not as it is declared.\n# TYPE crdkit_webhook_registration_difference gauge\n"+
 		"crdkit_webhook_registration_difference{field=\"webhooks[second.pizzas.example.com]\",kind=\"ValidatingWebhookConfiguration\",name=%q} 1\n", c.operator)
 	eventually(t, func() error {
 		return testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_registration_difference")
