@@ -31,6 +31,7 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 type guarded struct {
 	*shop
 	admin, operator dynamic.Interface
+	inGroup         dynamic.Interface // the operator, in a group that may do everything
 	name, namespace string
 	plural          string // of the definition
 }
@@ -68,6 +69,8 @@ func newGuarded(t *testing.T, config *rest.Config, s *shop, as func(user string,
 	g.admin, err = dynamic.NewForConfig(config)
 	check(t, err)
 	g.operator, err = dynamic.NewForConfig(as("system:serviceaccount:"+g.namespace+":cook", "system:serviceaccounts"))
+	check(t, err)
+	g.inGroup, err = dynamic.NewForConfig(as("system:serviceaccount:"+g.namespace+":cook", "system:masters"))
 	check(t, err)
 	for _, namespace := range []string{g.namespace, "other-" + g.namespace} {
 		_, err = g.admin.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(), object("v1", "Namespace", namespace), metav1.CreateOptions{})
@@ -429,9 +432,9 @@ func (g *guarded) holds(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	mustNot := func(name string, path attempt) {
+	mustNot := func(name string, path attempt, others ...dynamic.Interface) {
 		t.Helper()
-		err := path(t.Context(), g.operator)
+		err := path(t.Context(), append(others, g.operator)[0])
 		if err == nil || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "'guarded-guard' denied request: the operator may") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -440,6 +443,7 @@ func (g *guarded) holds(t *testing.T) {
 	for name, path := range g.denied() {
 		mustNot(name, path)
 	}
+	mustNot("in the group system:masters", g.json(validating, "add", "/metadata/labels", `{"a":"b"}`), g.inGroup)
 	g.allowsOtherObjects(t)
 
 	// Objects without webhooks, or without a conversion.
