@@ -135,9 +135,9 @@ validations:
   reason: Forbidden
   expression: |-
     !variables.newSecret || (object.metadata.name == SECRET ?
-      object.type == "kubernetes.io/tls" && variables.data[0] == {} && variables.rest[0].all(k, k in ["apiVersion", "kind", "type"]) &&
+      dyn(object).type == "kubernetes.io/tls" && variables.data[0] == {} && variables.rest[0].all(k, k in ["apiVersion", "kind", "type"]) &&
         variables.metadata[0].all(k, k in ["creationTimestamp", "name", "namespace", "uid"]) :
-      object.type in ["Opaque", "kubernetes.io/basic-auth", "kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson",
+      dyn(object).type in ["Opaque", "kubernetes.io/basic-auth", "kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson",
         "kubernetes.io/ssh-auth", "kubernetes.io/tls"])
 `
 

@@ -10,15 +10,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	policyvalidating "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/webhook/registration"
@@ -511,4 +517,26 @@ func TestGuard_RealControlPlane(t *testing.T) {
 		check(t, err)
 		return config
 	}).holds(t)
+}
+
+// The controller manager checks the types of a policy, and writes warnings into its status.
+func TestGuard_NoTypeWarnings(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	g := &guarded{shop: newShop(t, "types.example.com"), name: "types", namespace: "types", plural: "pizzas"}
+	text, err := g.declare(t).Manifests(nil)
+	check(t, err)
+	client, err := discovery.NewDiscoveryClientForConfig(c.Config())
+	check(t, err)
+	resources, err := restmapper.GetAPIGroupResources(client)
+	check(t, err)
+	checker := policyvalidating.TypeChecker{
+		SchemaResolver: &resolver.ClientDiscoveryResolver{Discovery: client}, RestMapper: restmapper.NewDiscoveryRESTMapper(resources),
+	}
+	all := objects(t, text)
+	var policy admissionregistrationv1.ValidatingAdmissionPolicy
+	check(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(all[len(all)-2].Object, &policy, true))
+	for _, w := range checker.Check(&policy) {
+		t.Errorf("%s: %s", w.FieldRef, w.Warning)
+	}
 }
