@@ -101,6 +101,7 @@ func TestProduction_Commands(t *testing.T) {
 	}
 
 	leaked := trusted(1)
+	play("Limit a stolen token")
 	play("Replace a leaked CA key")
 	if kept := trusted(1)[0]; slices.ContainsFunc(leaked, kept.Equal) {
 		t.Errorf("the bundle still has %s", kept.Subject)

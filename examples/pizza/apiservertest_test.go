@@ -216,6 +216,7 @@ func declared(t *testing.T, e Endpoint, ca []byte) (d declarations) {
 			errs = append(errs, yaml.UnmarshalStrict([]byte(document), d.mutating))
 		case "ValidatingWebhookConfiguration":
 			errs = append(errs, yaml.UnmarshalStrict([]byte(document), d.validating))
+		case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
 		default:
 			t.Errorf("the manifests have a %s", kind.Kind)
 		}

@@ -45,8 +45,8 @@ func Deployment(image string) ([]byte, error) {
 }
 
 // Manifests returns all manifests for the operator at an endpoint, as YAML: [Deployment], the
-// CustomResourceDefinitions, and the registration of the webhooks. Without caBundle, the PEM
-// certificates that the API server should trust, the operator writes its own when it runs.
+// CustomResourceDefinitions, the registration of the webhooks, and the guard of the service account. Without
+// caBundle, the PEM certificates that the API server should trust, the operator writes its own when it runs.
 func Manifests(image string, e Endpoint, caBundle []byte) ([]byte, error) {
 	deployment, err := Deployment(image)
 	if err != nil {

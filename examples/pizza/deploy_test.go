@@ -59,6 +59,8 @@ func TestManifests_OnAPIServer(t *testing.T) {
 		"CustomResourceDefinition toppings.restaurant.programming-kubernetes.info",
 		"MutatingWebhookConfiguration pizza-operator",
 		"ValidatingWebhookConfiguration pizza-operator",
+		"ValidatingAdmissionPolicy pizza-operator-guard",
+		"ValidatingAdmissionPolicyBinding pizza-operator-guard",
 	}, names); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}

@@ -34,8 +34,8 @@ const (
 	validateToppings = "validate.toppings.restaurant.programming-kubernetes.info"
 )
 
-// declare declares the webhooks, their paths, and the endpoint of the operator. The rules come from
-// the handlers. [Manifests] prints the manifests of the declaration, which you apply.
+// declare declares the webhooks, their paths, the endpoint of the operator, and the guard of its service account. The
+// rules come from the handlers. [Manifests] prints the manifests of the declaration, which you apply.
 //
 // A path begins with the version of the reviews that the API server should send, so that the
 // metrics tell the versions apart, although all handlers answer both.
@@ -64,13 +64,14 @@ func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 		registration.Validating(validateToppings, prefix+"/validate/toppings",
 			admission.NewHandler(op.scheme, ofToppings...)),
 		registration.Wrap(op.metrics.count),
+		registration.Guard(Name, Name+"-webhook"),
 	)...)
 }
 
 // Endpoint is the address of the operator for the API server, with the reviews that the operator
 // requests.
 type Endpoint struct {
-	// Namespace of the operator, of its Service [Name], and of the Secret with its CA.
+	// Namespace of the operator, of its Service and service account [Name], and of the Secret with its CA.
 	Namespace string
 	// ServicePort is the port of the Service.
 	ServicePort int32

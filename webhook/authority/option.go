@@ -46,7 +46,7 @@ func PropagationDelay(d time.Duration) Option { return func(a *Authority) { a.pr
 
 // PolicyRules returns the minimal rules of a Role for an authority, in the namespace of the
 // Secret. The create rule, also for Events, has no resource name, because RBAC does not know the
-// name when an object is created. A watch with the field selector metadata.name is authorized by that name
+// name when an object is created; registration.Guard of package webhook/registration restricts it. A watch with the field selector metadata.name is authorized by that name
 // (apiserver/pkg/endpoints/request/requestinfo.go).
 func PolicyRules(secret string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{

@@ -15,7 +15,7 @@
 //   - crdkit_webhook_ca_certificates is the number of CA certificates that the API server
 //     should trust.
 //   - crdkit_webhook_registration_difference, with the labels kind, name and field, is 1 for each
-//     field of a webhook configuration or CustomResourceDefinition that differs from its
+//     field of a webhook configuration, CustomResourceDefinition or guard (registration.Guard) that differs from its
 //     declaration in this release of your operator, as some do during a rolling update.
 //   - crdkit_webhook_changes_total, with the labels kind, name and reason, counts the changes that
 //     this replica made by itself to the Secret of the CA, and to the CA bundles of webhook
@@ -78,7 +78,7 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 	}
 	if d, ok := certs.(registered); ok {
 		collectors = append(collectors, differences{d, prometheus.NewDesc("crdkit_webhook_registration_difference",
-			"1 for each field of a webhook configuration or definition that is not as it is declared.", []string{"kind", "name", "field"}, nil)})
+			"1 for each field of a webhook configuration, definition or guard that is not as it is declared.", []string{"kind", "name", "field"}, nil)})
 	}
 	if c, ok := certs.(changed); ok {
 		collectors = append(collectors, changes{c, prometheus.NewDesc("crdkit_webhook_changes_total",

@@ -92,7 +92,7 @@ func TestPrometheus_NamesFieldsThatDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration or definition that is not as it is declared.
+# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration, definition or guard that is not as it is declared.
 # TYPE crdkit_webhook_registration_difference gauge
 crdkit_webhook_registration_difference{field="",kind="MutatingWebhookConfiguration",name="pizza-operator"} 1
 crdkit_webhook_registration_difference{field="spec.conversion.strategy",kind="CustomResourceDefinition",name="pizzas.example.com"} 1

@@ -49,12 +49,22 @@ func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (a
 		all = append(all, Difference{o.kind, o.name, field, jsonOf(found), jsonOf(expected)})
 	}
 	if current == nil {
-		if o.declaresWebhook {
+		if o.declaresWebhook || o.guard {
 			add("", nil, nil)
 		}
 		return all
 	}
 	found := current.Object
+	if o.guard {
+		is, _ := found["spec"].(map[string]any)
+		// Without these, the guard applies to all requests. A later API server may have defaults for other fields.
+		fields := map[string]any{"paramKind": nil, "paramRef": nil, "matchResources": nil}
+		maps.Copy(fields, o.declared["spec"].(map[string]any))
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			compare("spec."+name, is[name], fields[name], add)
+		}
+		return all
+	}
 	if o.kind == definitionKind && o.declaresWebhook {
 		is, _, _ := unstructured.NestedFieldNoCopy(found, "spec", "conversion")
 		shall, _, _ := unstructured.NestedFieldNoCopy(o.declared, "spec", "conversion")

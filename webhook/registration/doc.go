@@ -7,14 +7,15 @@
 //		registration.Conversion("/convert", conversion.NewHandler(reg)),
 //		registration.Mutating("default.pizzas.example.com", "/admit", admission.NewHandler(s, admission.Mutate(defaultToppings))),
 //		registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(s, admission.Validate(knownToppings))),
+//		registration.Guard("pizza-operator", "pizza-operator-webhook"),
 //	)
 //
 // The declaration is an [http.Handler] that serves the handlers. [Webhooks.Manifests] returns the
 // manifests for kubectl, Helm, kustomize or GitOps; print them in a subcommand of your operator.
 // [Webhooks.PolicyRules] returns the RBAC rules, and [Webhooks.Hosts] the host name for the serving
 // certificate. In a running replica, [Webhooks.Inject] writes the CA bundle into the applied
-// objects, and changes nothing else. [Webhooks.Check] reports problems for readiness, and
-// [Webhooks.Differences] reports differences from the declaration for a metric.
+// objects, and changes nothing else; with [Guard], its service account cannot. [Webhooks.Check] reports problems for
+// readiness, and [Webhooks.Differences] reports differences from the declaration for a metric.
 //
 // # Rules
 //
@@ -62,7 +63,7 @@
 //
 // To uninstall, delete the webhook configurations first, because they block requests when no
 // replica runs, then the CRDs and their objects, while a replica still converts the objects and
-// removes their finalizers, and the operator last.
+// removes their finalizers, then the operator and its permissions, and the [Guard] last.
 //
 // # The CA bundle
 //

@@ -98,17 +98,19 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 	}
 	var states []*objectState
 	for _, o := range w.objects {
-		if o.watched {
+		if o.watched || o.guard {
 			states = append(states, &objectState{
-				object:      o,
-				webhooks:    w,
-				bundle:      bundle,
-				all:         client,
-				client:      client.Resource(o.resource),
-				writes:      rate.NewLimiter(rate.Every(writeInterval), writeBurst),
-				unreachable: errUnread,
-				wake:        make(chan struct{}, 1),
+				object:   o,
+				webhooks: w,
+				bundle:   bundle,
+				all:      client,
+				client:   client.Resource(o.resource),
+				writes:   rate.NewLimiter(rate.Every(writeInterval), writeBurst),
+				wake:     make(chan struct{}, 1),
 			})
+			if o.watched {
+				states[len(states)-1].unreachable = errUnread
+			}
 		}
 	}
 	if !w.states.CompareAndSwap(nil, &states) {
@@ -117,7 +119,11 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 	defer w.states.Store(nil)
 	var running sync.WaitGroup
 	for _, s := range states {
-		running.Go(func() { s.run(ctx) })
+		if s.guard {
+			running.Go(func() { s.observe(ctx) })
+		} else {
+			running.Go(func() { s.run(ctx) })
+		}
 	}
 	if bundle != nil {
 		running.Go(func() { follow(ctx, bundle, states) })

@@ -32,6 +32,7 @@ type object struct {
 	declared        map[string]any
 	declaresWebhook bool
 	watched         bool // by Inject
+	guard           bool // a part of the Guard, which Inject observes
 	changes         *report.Object
 }
 
@@ -111,6 +112,7 @@ func list(texts []string) (all []any) {
 //   - the CRDs of [Definitions], with spec.conversion if a [Conversion] converts them
 //   - the MutatingWebhookConfiguration
 //   - the ValidatingWebhookConfiguration
+//   - the ValidatingAdmissionPolicy and its binding, if there is a [Guard]
 //
 // A configuration without webhooks is left out. All webhooks have the CA bundle or, if it is empty,
 // none until [Webhooks.Inject] writes it: see "Installing, updating and uninstalling" in the
@@ -150,7 +152,8 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 //
 // The rules include both webhook configurations, and CRDs with several versions, even if only
 // another release declares webhooks in them. The last rule is for Events on these objects, in the
-// namespace default. Without it, Inject logs once that it cannot create them.
+// namespace default. Without it, Inject logs once that it cannot create them. With a [Guard], there is a rule to get
+// its objects. Without that rule, Inject logs once that it cannot read them.
 func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 	rule := func(group string, names []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{
@@ -166,8 +169,12 @@ func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 	if len(definitions) > 0 {
 		rules = append(rules, rule(apiextensions, definitions, "customresourcedefinitions"))
 	}
-	return append(rules, rule(admissionregistration, []string{w.name},
-		"mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+	rules = append(rules, rule(admissionregistration, []string{w.name}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"))
+	if last := w.objects[len(w.objects)-1]; last.guard {
+		rules = append(rules, rule(admissionregistration, []string{last.name}, "validatingadmissionpolicies", "validatingadmissionpolicybindings"))
+		rules[len(rules)-1].Verbs = []string{"get"}
+	}
+	return append(rules,
 		rbacv1.PolicyRule{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"events"}})
 }
 

@@ -45,6 +45,7 @@ type settings struct {
 	conversions    []*conversionWebhook
 	unconverted    []string // definitions that NoConversion names
 	hooks          []*hook
+	guard          *guard                  // or nil
 	handlers       map[string]http.Handler // by their paths
 	errs           []error
 }
@@ -124,6 +125,7 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	w.objects = append(w.objects,
 		s.configurationObject(mutating, "mutatingwebhookconfigurations"),
 		s.configurationObject(validating, "validatingwebhookconfigurations"))
+	w.objects = append(w.objects, s.guardObjects()...)
 	if err := errors.Join(s.errs...); err != nil {
 		return nil, err
 	}

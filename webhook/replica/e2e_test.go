@@ -89,7 +89,12 @@ var towns atomic.Int64
 func open(t *testing.T) *town {
 	t.Helper()
 	t.Parallel()
-	cp := controlplane.Shared(t)
+	return openOn(t, controlplane.Shared(t))
+}
+
+// openOn opens a town on a control plane.
+func openOn(t *testing.T, cp *controlplane.ControlPlane) *town {
+	t.Helper()
 	n := towns.Add(1)
 	group, system, operator := fmt.Sprintf("town%d.example.com", n), fmt.Sprintf("pizza-system-%d", n), fmt.Sprintf("pizza-operator-%d", n)
 	client, err := dynamic.NewForConfig(cp.Config())
@@ -178,7 +183,7 @@ func (c *town) apply(t *testing.T, hooks *registration.Webhooks) {
 		obj := &unstructured.Unstructured{}
 		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
 		gvk := obj.GroupVersionKind()
-		resource := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+		resource := gvk.GroupVersion().WithResource(strings.Replace(strings.ToLower(gvk.Kind)+"s", "policys", "policies", 1))
 		_, err := c.client.Resource(resource).Apply(t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: "deployer", Force: true})
 		check(t, err)
 	}
@@ -545,7 +550,7 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 		}
 	})
 	c.apply(t, next)
-	want := fmt.Sprintf("# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration or definition that is not as it is declared.\n# TYPE crdkit_webhook_registration_difference gauge\n"+
+	want := fmt.Sprintf("# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration, definition or guard that is not as it is declared.\n# TYPE crdkit_webhook_registration_difference gauge\n"+
 		"crdkit_webhook_registration_difference{field=\"webhooks[second.pizzas.example.com]\",kind=\"ValidatingWebhookConfiguration\",name=%q} 1\n", c.operator)
 	eventually(t, func() error {
 		return testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_registration_difference")

@@ -1,0 +1,207 @@
+package registration
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
+)
+
+// Guard adds a ValidatingAdmissionPolicy and its binding to the manifests, both with the name of the declaration and the
+// suffix "-guard". They limit what the operator's service account, in [Webhooks.Namespace], can do with the rights of
+// [Webhooks.PolicyRules] and authority.PolicyRules. Without a guard, a user who has its token can add a webhook for
+// Secrets and ClusterRoleBindings to the operator's configurations, and so take over the cluster.
+//
+// The guard allows the service account only the following:
+//
+//   - In the webhook configurations and CRDs of the declaration, it may change clientConfig.caBundle. It may neither
+//     create nor delete these objects, nor create other webhook configurations.
+//   - In the Secret of package webhook/authority, it may change the keys of that package. It may create the Secret with
+//     the type kubernetes.io/tls, these keys and no labels, annotations, owners or finalizers, and not delete it.
+//   - It may create other Secrets in the namespace with the types Opaque, kubernetes.io/basic-auth, dockercfg,
+//     dockerconfigjson, ssh-auth and tls. Kubernetes and Helm act on some Secrets of other types.
+//
+// Metadata may not change, except for managedFields, generation and resourceVersion. webhook/replica has a Secret with the
+// name of the declaration and the suffix "-webhook". If secret is empty, as with certificates of another program, the
+// guard does not apply to Secrets.
+//
+// The guard needs an API server of Kubernetes 1.33, and denies requests by the name of the user, whatever their verb and
+// groups. It has no effect on
+//
+//   - other users, so the operator must not be able to impersonate them, to create tokens or Pods of other service
+//     accounts, or to write RBAC objects,
+//   - policies and bindings, which are exempt from policies (apiserver/pkg/admission/plugin/policy/generic/plugin.go), so
+//     the operator must not be able to write them,
+//   - the certificates in the CA bundle and the Secret,
+//   - managedFields, by which the next server-side apply decides which fields it removes, and
+//   - API servers that disable the admission plugin ValidatingAdmissionPolicy, or have not yet seen the policy, for
+//     about a second after it is applied.
+//
+// If another program's mutating webhook or policy changes other fields of these objects in the same request, such as
+// labels, the guard denies the request. It also denies the writes of package conversion/migrate to a CRD: migrate with
+// another service account.
+//
+// [Webhooks.Inject] reads both objects once a minute. If they are missing, or differ from the declaration, it logs this
+// once, and [Webhooks.Differences] returns it, but [Webhooks.Check] does not fail.
+func Guard(serviceAccount, secret string) Option {
+	return func(s *settings) {
+		names := []string{serviceAccount}
+		if secret != "" {
+			names = append(names, secret)
+		}
+		for _, n := range names {
+			if errs := validation.IsDNS1123Subdomain(n); len(errs) > 0 {
+				s.errorf("Guard: name %q, expected that of a service account or Secret: %s", n, strings.Join(errs, "; "))
+			}
+		}
+		if s.guard != nil {
+			s.errorf("Guard is given twice")
+		}
+		s.guard = &guard{serviceAccount, secret}
+	}
+}
+
+// guard is what [Guard] is given.
+type guard struct{ serviceAccount, secret string }
+
+// policyText and bindingText are the specs of both objects, in which names in capitals are replaced. In CEL, an object is
+// a map of the fields that are set, so that the fields of later releases are compared too. The name of a deleted object is
+// not in the request if it is one of a collection.
+const policyText = `
+failurePolicy: Fail
+matchConstraints:
+  matchPolicy: Equivalent
+  namespaceSelector: {}
+  objectSelector: {}
+  resourceRules:
+  - apiGroups: [admissionregistration.k8s.io]
+    apiVersions: [v1]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
+    scope: "*"
+  - apiGroups: [apiextensions.k8s.io]
+    apiVersions: [v1]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [customresourcedefinitions, customresourcedefinitions/status]
+    scope: "*"
+  - apiGroups: [""]
+    apiVersions: [v1]
+    operations: [CREATE, UPDATE, DELETE]
+    resources: [secrets]
+    scope: "*"
+matchConditions:
+- name: operator
+  expression: has(request.userInfo.username) && request.userInfo.username == USER
+- name: guarded
+  expression: |-
+    [(request.operation == "DELETE" ? oldObject : object).metadata.name].exists(name,
+      request.resource.resource == "secrets" ? request.namespace == NAMESPACE && (name == SECRET || request.operation == "CREATE") :
+      request.resource.resource == "customresourcedefinitions" ? name in DEFINITIONS :
+      name == NAME || request.operation == "CREATE")
+variables:
+- name: newSecret
+  expression: request.operation == "CREATE" && request.resource.resource == "secrets"
+- name: objects
+  expression: "[object, oldObject].filter(o, o != null)"
+- name: metadata
+  expression: variables.objects.map(o, o.metadata.transformMap(k, v, !(k in ["generation", "managedFields", "resourceVersion"]), v))
+- name: data
+  expression: |-
+    variables.objects.map(o, o.?data.orValue({}).transformMap(k, v,
+      !(k in ["ca.crt", "next.crt", "next.key", "previous.crt", "tls.crt", "tls.key"]), v))
+- name: rest
+  expression: |-
+    variables.objects.map(o, o.transformMap(k, v, !(k in ["data", "metadata"]),
+      k == "webhooks" ? dyn(v.map(w, w.transformMap(k, v, k != "clientConfig" ? v :
+        dyn(v.transformMap(k, v, k != "caBundle", v))))) :
+      k == "spec" ? dyn(v.transformMap(k, v, k != "conversion" ? v :
+        dyn(v.transformMap(k, v, k != "webhook" ? v :
+          dyn(v.transformMap(k, v, k != "clientConfig" ? v :
+            dyn(v.transformMap(k, v, k != "caBundle", v)))))))) :
+      v))
+validations:
+- message: the operator may neither create nor delete this object
+  reason: Forbidden
+  expression: request.operation == "UPDATE" || variables.newSecret
+- message: the operator may change only the caBundle of its webhooks, and the keys of package authority in its Secret
+  reason: Forbidden
+  expression: |-
+    request.operation != "UPDATE" || [variables.metadata, variables.data, variables.rest].all(both, both[0] == both[1])
+- message: the operator may create its Secret only with the keys of package authority, and other Secrets only with a type without a special meaning
+  reason: Forbidden
+  expression: |-
+    !variables.newSecret || (object.metadata.name == SECRET ?
+      dyn(object).type == "kubernetes.io/tls" && variables.data[0] == {} && variables.rest[0].all(k, k in ["apiVersion", "kind", "type"]) &&
+        variables.metadata[0].all(k, k in ["creationTimestamp", "name", "namespace", "uid"]) :
+      dyn(object).type in ["Opaque", "kubernetes.io/basic-auth", "kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson",
+        "kubernetes.io/ssh-auth", "kubernetes.io/tls"])
+`
+
+const bindingText = `
+policyName: POLICY
+validationActions: [Deny]
+`
+
+// guardObjects returns the policy and its binding.
+func (s *settings) guardObjects() (objects []*object) {
+	if s.guard == nil {
+		return nil
+	}
+	if errs := validation.IsDNS1123Label(s.ownNamespace); len(errs) > 0 {
+		s.errorf("Guard: namespace %q of the operator, expected a name: set OwnNamespace", s.ownNamespace)
+	}
+	definitions := []any{}
+	for _, d := range s.definitions {
+		definitions = append(definitions, d.Metadata.Name)
+	}
+	g, name := s.guard, s.name+"-guard"
+	values := strings.NewReplacer(
+		"USER", jsonOf("system:serviceaccount:"+s.ownNamespace+":"+g.serviceAccount), "NAMESPACE", jsonOf(s.ownNamespace),
+		"SECRET", jsonOf(g.secret), "DEFINITIONS", jsonOf(definitions), "NAME", jsonOf(s.name), "POLICY", jsonOf(name))
+	for i, text := range []string{policyText, bindingText} {
+		o := &object{kind: "ValidatingAdmissionPolicy" + []string{"", "Binding"}[i], name: name, guard: true}
+		plural := []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}[i]
+		o.resource = schema.GroupVersion{Group: admissionregistration, Version: "v1"}.WithResource(plural)
+		var spec map[string]any
+		if err := yaml.Unmarshal([]byte(values.Replace(text)), &spec); err != nil {
+			s.errorf("%s: %w", o, err)
+		}
+		if constraints, ok := spec["matchConstraints"].(map[string]any); ok && g.secret == "" {
+			constraints["resourceRules"] = constraints["resourceRules"].([]any)[:2]
+		}
+		o.declared = map[string]any{
+			"apiVersion": o.resource.GroupVersion().String(), "kind": o.kind, "metadata": map[string]any{"name": name}, "spec": spec,
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// observe reads an object of the guard until ctx is done, and logs each problem once. It reads once a minute instead of
+// watching, so that the permission to get the object is enough.
+func (s *objectState) observe(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
+	for logged := ""; ctx.Err() == nil; {
+		problem := s.sync(ctx, nil)
+		if problem == nil {
+			s.mu.Lock()
+			s.differences = s.webhooks.differences(s.object, s.current)
+			problem = joined(s.differences)
+			s.mu.Unlock()
+		}
+		if problem == nil {
+			logged = ""
+		} else if text := problem.Error(); text != logged && ctx.Err() == nil {
+			logged = text
+			logger.Error(problem, "The guard, which limits what this operator can change, is not as declared, or cannot be read")
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(resync):
+		}
+	}
+}
