@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -29,7 +30,19 @@ func TestLeaving_CodeIsCompiled(t *testing.T) {
 
 // TestTesting_Code checks that the code of the page is that of tests.
 func TestTesting_Code(t *testing.T) {
-	mdtest.Read(t, "testing.md").GoIsIn(t, "../examples/pizza", "../examples/crontab", "../schema/apiservertest", "../interop/controllerruntime/moving")
+	mdtest.Read(t, "testing.md").GoIsIn(t, "../examples/pizza", "../examples/crontab", "../schema/apiservertest")
+}
+
+// TestFromEnvtest_Code checks the code of the page. TestSuite_Upstream of the nested module runs the suite with both imports.
+func TestFromEnvtest_Code(t *testing.T) {
+	const module = "../interop/controllerruntime"
+	page := mdtest.Read(t, "from-envtest.md")
+	page.GoIsIn(t, filepath.Join(module, "moving/step0"), filepath.Join(module, "envtest"))
+	suite, err := os.ReadFile(filepath.Join(module, "moving/step0/webhook_suite_test.go"))
+	check(t, err)
+	if diff := cmp.Diff(string(suite), page.Blocks("go")[0].Text); diff != "" {
+		t.Errorf("the suite (-file +page):\n%s", diff)
+	}
 }
 
 // TestTesting_Commands runs the commands of the page.

@@ -1,6 +1,7 @@
 package moving_test
 
 import (
+	_ "embed"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -35,6 +37,11 @@ import (
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/scheme"
 )
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(klog.Background())
+	m.Run()
+}
 
 func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
@@ -93,30 +100,9 @@ func handlers(t *testing.T) map[string]http.Handler {
 }
 
 // registered is what the manifests of kubebuilder say of the webhooks.
-const registered = `apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingWebhookConfiguration
-metadata: {name: backup-operator}
-webhooks:
-- name: default.backups.example.com
-  clientConfig:
-    service: {namespace: backup-system, name: backup-operator, path: /mutate-example-com-v1-backup}
-  rules:
-  - {operations: [CREATE, UPDATE], apiGroups: [example.com], apiVersions: [v1], resources: [backups]}
-  sideEffects: None
-  admissionReviewVersions: [v1]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: backup-operator}
-webhooks:
-- name: validate.backups.example.com
-  clientConfig:
-    service: {namespace: backup-system, name: backup-operator, path: /validate-example-com-v1-backup}
-  rules:
-  - {operations: [CREATE, UPDATE], apiGroups: [example.com], apiVersions: [v1], resources: [backups]}
-  sideEffects: None
-  admissionReviewVersions: [v1]
-`
+//
+//go:embed config/webhook/manifests.yaml
+var registered string
 
 // convertedDefinition returns the definition with the webhook that kubebuilder's kustomizations add.
 func convertedDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
