@@ -706,3 +706,17 @@ func TestServer_WatchWithoutTimeout(t *testing.T) {
 		}
 	})
 }
+
+// Requests do not wait for a server that has ended.
+func TestServer_Ended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := apiservertest.New(ctx)
+		check(t, err)
+		cancel()
+		synctest.Wait()
+		if _, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}); !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("got %v, want %v", err, http.ErrServerClosed)
+		}
+	})
+}

@@ -20,6 +20,9 @@ type transport struct {
 }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.done.Err() != nil {
+		return nil, http.ErrServerClosed
+	}
 	ctx, cancel := context.WithCancelCause(context.Background()) // values do not cross a network
 	ended := context.AfterFunc(req.Context(), func() { cancel(context.Cause(req.Context())) })
 	stop := context.AfterFunc(t.done, func() { cancel(http.ErrServerClosed) })
