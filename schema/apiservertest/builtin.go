@@ -98,17 +98,18 @@ func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 func (s *Server) install(ctx context.Context, all builtins, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
 	types := newScheme(gv)
 	codecs := serializer.NewCodecFactory(types, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
-	options.codec = codecs.LegacyCodec(gv)
+	options.codec, options.lazy = codecs.LegacyCodec(gv), true
 	storages := map[string]rest.Storage{}
 	served := map[string][]string{}
-	for kind, t := range clientKinds().KnownTypes(gv) {
-		_, list := clientKinds().KnownTypes(gv)[kind+"List"]
+	known := clientKinds().KnownTypes(gv)
+	for kind, t := range known {
+		list := known[kind+"List"]
 		_, object := t.FieldByName("ObjectMeta")
-		if !object || !list || kind == "ComponentStatus" || !s.version.serves(reflect.New(t).Interface()) {
+		if !object || list == nil || kind == "ComponentStatus" || !s.version.serves(reflect.New(t).Interface()) {
 			continue
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
-		store, err := newStore(types, options, s.rules.expressions, gv, kind, plural.Resource, t)
+		store, err := newStore(types, options, s.rules.expressions, gv.WithKind(kind), plural.Resource, t, list)
 		if err != nil {
 			return err
 		}
@@ -180,16 +181,15 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	return nil
 }
 
-func newStore(s *runtime.Scheme, options restOptions, expressions *environment.EnvSet, gv schema.GroupVersion, kind, plural string, t reflect.Type) (*registry.Store, error) {
-	namespaced := !slices.Contains(clusterScoped, kind)
-	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, kind: gv.WithKind(kind), namespaced: namespaced, expressions: expressions}
-	resource := schema.GroupResource{Group: gv.Group, Resource: plural}
-	list := clientKinds().KnownTypes(gv)[kind+"List"]
+func newStore(s *runtime.Scheme, options restOptions, expressions *environment.EnvSet, gvk schema.GroupVersionKind, plural string, t, list reflect.Type) (*registry.Store, error) {
+	namespaced := !slices.Contains(clusterScoped, gvk.Kind)
+	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, kind: gvk, namespaced: namespaced, expressions: expressions}
+	resource := schema.GroupResource{Group: gvk.Group, Resource: plural}
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) },
 		NewListFunc:               func() runtime.Object { return reflect.New(list).Interface().(runtime.Object) },
 		DefaultQualifiedResource:  resource,
-		SingularQualifiedResource: schema.GroupResource{Group: gv.Group, Resource: strings.ToLower(kind)},
+		SingularQualifiedResource: schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind)},
 		PredicateFunc: func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
 			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: storage.DefaultNamespaceScopedAttr}
 		},

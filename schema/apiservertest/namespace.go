@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -90,7 +91,7 @@ func shouldDeleteNamespace(ctx context.Context, key string, obj, existing runtim
 }
 
 // deleteContent returns how many objects are left.
-func (r namespaceREST) deleteContent(ctx context.Context, namespace string) (left int, err error) {
+func (r namespaceREST) deleteContent(ctx context.Context, namespace string) (left int64, err error) {
 	discover, err := discovery.NewDiscoveryClientForConfig(r.server.config)
 	if err != nil {
 		return 0, err
@@ -109,18 +110,14 @@ func (r namespaceREST) deleteContent(ctx context.Context, namespace string) (lef
 	}
 	var errs []error
 	for gvr := range resources {
-		resource := client.Resource(gvr).Namespace(namespace)
-		list, err := resource.List(ctx, metav1.ListOptions{})
-		if err == nil && len(list.Items) > 0 {
-			if err = resource.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err == nil {
-				list, err = resource.List(ctx, metav1.ListOptions{})
-			}
+		count := func() int64 { // a list would start the cache of the kind
+			stored, _ := r.server.store.KV.Get(ctx, keyOf(gvr.GroupResource(), namespace, "")+"/", clientv3.WithPrefix(), clientv3.WithCountOnly()) // from memory
+			return stored.Count
 		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		if count() > 0 {
+			errs = append(errs, client.Resource(gvr).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+			left += count()
 		}
-		left += len(list.Items)
 	}
 	return left, errors.Join(errs...)
 }

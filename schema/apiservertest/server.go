@@ -51,7 +51,7 @@ type Server struct {
 	rules    ruleCheck
 	rbac     *rbacAuthorizer // or nil
 	faults   faults
-	// ended is closed when all goroutines of the server have ended.
+	// ended is closed when the server has ended. Its last goroutines end within milliseconds.
 	ended chan struct{}
 }
 

@@ -31,6 +31,7 @@ type restOptions struct {
 	compactor etcd3.Compactor
 	codec     runtime.Codec
 	clock     clock.WithTicker
+	lazy      bool
 }
 
 func (o restOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
@@ -46,7 +47,6 @@ func (o restOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.Obj
 		EnableGarbageCollection: true,
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          keyPrefix(resource),
-		CountMetricPollPeriod:   time.Hour,
 	}, nil
 }
 
@@ -82,48 +82,77 @@ func (o restOptions) newStorage(
 	if unsafeDeletion {
 		backend = etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)
 	}
-	cached, err := cacher.NewCacherFromConfig(cacher.Config{
+	s := &cachedStorage{Interface: backend, lazy: o.lazy, config: cacher.Config{
 		Storage: backend, Versioner: versioner, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
 		ResourcePrefix: resourcePrefix, KeyFunc: key, NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attrs,
 		IndexerFuncs: triggers, Indexers: indexers, Codec: config.Codec, Clock: o.clock,
-	})
-	if err != nil {
-		store.Close()
-		return nil, nil, err
+	}}
+	if !o.lazy {
+		s.once.Do(s.start)
 	}
-	delegator := cacher.NewCacheDelegator(cached, backend)
-	return cachedStorage{delegator, cached}, sync.OnceFunc(func() {
-		delegator.Stop()
-		cached.Stop()
+	return s, sync.OnceFunc(func() {
+		s.once.Do(func() {}) // a late request starts no cache
+		if s.cache != nil {
+			s.delegator.Stop()
+			s.cache.Stop()
+		}
 		store.Close()
-	}), nil
+	}), s.err
 }
 
 // cachedStorage waits until the cache has the objects. Where kube-apiserver answers that a client
 // has to try again a second later (Cacher.Watch in apiserver/pkg/storage/cacher/cacher.go), this
 // store fills the cache of a new CRD within milliseconds.
 type cachedStorage struct {
-	*cacher.CacheDelegator
-	cache *cacher.Cacher
+	storage.Interface // without the cache
+	// lazy is true for built-in kinds, most of which a test does not use. Their first request starts the cache, and
+	// waits for it, so that a watch can begin at the resourceVersion of any answer.
+	lazy      bool
+	config    cacher.Config
+	once      sync.Once
+	cache     *cacher.Cacher
+	delegator *cacher.CacheDelegator
+	err       error
 }
 
-func (s cachedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	s.wait(ctx)
-	return s.CacheDelegator.Watch(ctx, key, opts)
-}
-
-func (s cachedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	if opts.ResourceVersion != "" { // otherwise the list does not need the cache
-		s.wait(ctx)
+func (s *cachedStorage) start() {
+	if s.cache, s.err = cacher.NewCacherFromConfig(s.config); s.err == nil {
+		s.delegator = cacher.NewCacheDelegator(s.cache, s.Interface)
 	}
-	return s.CacheDelegator.GetList(ctx, key, opts, list)
 }
 
-// wait gives up when an object cannot be converted, so that the client gets the answer of the cache.
-func (s cachedStorage) wait(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	_ = s.cache.Wait(ctx)
+// cached gives up waiting when an object cannot be converted, so that the client gets the answer of the cache.
+func (s *cachedStorage) cached(ctx context.Context, wait bool) storage.Interface {
+	s.once.Do(s.start)
+	if s.cache == nil {
+		return s.Interface
+	}
+	if wait && !s.cache.Ready() {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_ = s.cache.Wait(ctx)
+	}
+	return s.delegator
+}
+
+func (s *cachedStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+	return s.cached(ctx, s.lazy).Create(ctx, key, obj, out, ttl)
+}
+
+func (s *cachedStorage) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+	return s.cached(ctx, s.lazy).Get(ctx, key, opts, out)
+}
+
+func (s *cachedStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, existing runtime.Object) error {
+	return s.cached(ctx, s.lazy).GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, existing)
+}
+
+func (s *cachedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	return s.cached(ctx, true).Watch(ctx, key, opts)
+}
+
+func (s *cachedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	return s.cached(ctx, s.lazy || opts.ResourceVersion != "").GetList(ctx, key, opts, list) // other lists do not need the cache
 }
 
 // endingClock is the real clock, or the clock of a bubble. Every wait ends with the context,
