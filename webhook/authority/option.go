@@ -45,8 +45,9 @@ func BundlePropagated(propagated func(bundle []byte) error) Option {
 func PropagationDelay(d time.Duration) Option { return func(a *Authority) { a.propagationDelay = d } }
 
 // PolicyRules returns the minimal rules of a Role for an authority, in the namespace of the
-// Secret. The create rule, also for Events, has no resource name, because RBAC does not know the
-// name when an object is created; registration.Guard of package webhook/registration restricts it. A watch with the field selector metadata.name is authorized by that name
+// Secret. Do not put them into a ClusterRole. The create rule, also for Events, has no resource name,
+// because RBAC does not know the name when an object is created; registration.Guard restricts the
+// creation of Secrets. A watch with the field selector metadata.name is authorized by that name
 // (apiserver/pkg/endpoints/request/requestinfo.go).
 func PolicyRules(secret string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{

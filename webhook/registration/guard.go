@@ -22,8 +22,9 @@ import (
 //     create nor delete these objects, nor create other webhook configurations.
 //   - In the Secret of package webhook/authority, it may change the keys of that package. It may create the Secret with
 //     the type kubernetes.io/tls, these keys and no labels, annotations, owners or finalizers, and not delete it.
-//   - It may create other Secrets in the namespace with the types Opaque, kubernetes.io/basic-auth, dockercfg,
-//     dockerconfigjson, ssh-auth and tls. Kubernetes and Helm act on some Secrets of other types.
+//   - It may create no other Secret in the namespace, whatever its roles say, because some programs act on Secrets
+//     that they find: the token controller writes the token of another service account into one, and Helm applies the
+//     manifest in one as an administrator. Let another service account create Secrets.
 //
 // Metadata may not change, except for managedFields, generation and resourceVersion. webhook/replica has a Secret with the
 // name of the declaration and the suffix "-webhook". If secret is empty, as with certificates of another program, the
@@ -37,7 +38,8 @@ import (
 //   - policies and bindings, which are exempt from policies (apiserver/pkg/admission/plugin/policy/generic/plugin.go), so
 //     the operator must not be able to write them,
 //   - the certificates in the CA bundle and the Secret,
-//   - managedFields, by which the next server-side apply decides which fields it removes, and
+//   - managedFields, by which the next server-side apply decides which fields it removes. If they are too large, the apply
+//     fails until another kind of write drops them, such as that of a CA bundle, and
 //   - API servers that disable the admission plugin ValidatingAdmissionPolicy, or have not yet seen the policy, for
 //     about a second after it is applied.
 //
@@ -131,14 +133,12 @@ validations:
   reason: Forbidden
   expression: |-
     request.operation != "UPDATE" || [variables.metadata, variables.data, variables.rest].all(both, both[0] == both[1])
-- message: the operator may create its Secret only with the keys of package authority, and other Secrets only with a type without a special meaning
+- message: the operator may create no Secret but its own, of type kubernetes.io/tls and with the keys of package authority only
   reason: Forbidden
   expression: |-
-    !variables.newSecret || (object.metadata.name == SECRET ?
-      dyn(object).type == "kubernetes.io/tls" && variables.data[0] == {} && variables.rest[0].all(k, k in ["apiVersion", "kind", "type"]) &&
-        variables.metadata[0].all(k, k in ["creationTimestamp", "name", "namespace", "uid"]) :
-      dyn(object).type in ["Opaque", "kubernetes.io/basic-auth", "kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson",
-        "kubernetes.io/ssh-auth", "kubernetes.io/tls"])
+    !variables.newSecret || object.metadata.name == SECRET && variables.rest[0].type == "kubernetes.io/tls" && variables.data[0] == {} &&
+      variables.rest[0].all(k, k in ["apiVersion", "kind", "type"]) &&
+      variables.metadata[0].all(k, k in ["creationTimestamp", "name", "namespace", "uid"])
 `
 
 const bindingText = `

@@ -303,7 +303,10 @@ func (g *guarded) denied() map[string]attempt {
 		"create a token":              g.create(secrets, g.secret(append(token, "metadata/name", `"token"`)...)),
 		"create a token, named later": g.create(secrets, g.secret(append(token, "metadata", `{"generateName":"`+g.name+`-webhook","annotations":{"kubernetes.io/service-account.name":"admin"}}`)...)),
 		"create a bootstrap token":    g.create(secrets, g.secret("metadata/name", `"bootstrap-token-abcdef"`, "type", `"bootstrap.kubernetes.io/token"`)),
-		"create a Helm release":       g.create(secrets, g.secret("metadata/name", `"sh.helm.release.v1.a.v1"`, "type", `"helm.sh/release.v1"`)),
+		"create another":              g.create(secrets, g.secret("metadata/name", `"another"`, "type", `"Opaque"`)),
+		"create a Helm release":       g.create(secrets, g.secret("metadata", `{"name":"sh.helm.release.v1.a.v9","labels":{"owner":"helm"}}`, "type", `"Opaque"`)),
+		"create another TLS Secret":   g.create(secrets, g.secret("metadata/name", `"another"`)),
+		"create a typed Helm release": g.create(secrets, g.secret("metadata/name", `"sh.helm.release.v1.a.v1"`, "type", `"helm.sh/release.v1"`)),
 		"apply a token":               g.applyNew("token", `"annotations":{"kubernetes.io/service-account.name":"admin"}},"type":"kubernetes.io/service-account-token"`),
 	} {
 		all["secret: "+name] = path
@@ -384,7 +387,6 @@ func (g *guarded) allows(t *testing.T) {
 		{"secret: previous", g.json(secrets, "add", "/data/previous.crt", `"Yg=="`)},
 		{"secret: rotated", g.json(secrets, "remove", "/data/next.key", `""`)},
 		{"secret: apply", g.apply(secrets, `"data":{"ca.crt":"Yg=="}`)},
-		{"secret: another", g.create(secrets, g.secret("metadata", `{"name":"another","labels":{"a":"b"}}`, "type", `"Opaque"`, "data/config", `"YQ=="`))},
 	}
 	for _, r := range []schema.GroupVersionResource{mutating, validating, definitions} {
 		path := "/webhooks/0/clientConfig/caBundle"

@@ -152,7 +152,8 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 //
 // The rules include both webhook configurations, and CRDs with several versions, even if only
 // another release declares webhooks in them. The last rule is for Events on these objects, in the
-// namespace default. Without it, Inject logs once that it cannot create them. With a [Guard], there is a rule to get
+// namespace default; as a rule of a ClusterRole, it allows Events in every namespace.
+// Without it, Inject logs once that it cannot create them. With a [Guard], there is a rule to get
 // its objects. Without that rule, Inject logs once that it cannot read them.
 func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 	rule := func(group string, names []string, resources ...string) rbacv1.PolicyRule {
