@@ -236,7 +236,7 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	if slices.Contains(generated, s.kind.Kind) && s.kind.Kind != "CSIDriver" { // which has none before its first change
 		obj.(metav1.Object).SetGeneration(1)
 	}
-	if status := apistorage.Field(obj, "Status"); status.IsValid() {
+	if status := apistorage.Field(obj, "Status"); status.IsValid() && s.kind.Kind != "Node" { // which kubelets create
 		status.SetZero()
 	}
 	switch o := obj.(type) {

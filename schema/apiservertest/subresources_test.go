@@ -182,8 +182,13 @@ func others(t *testing.T, config *rest.Config) {
 	if len(got.Data) != 3 || got.StringData != nil {
 		t.Errorf("read: got %s", show(got))
 	}
-	node, err := core.Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	node.Status.NodeInfo.OSImage = "a"
+	node, err = core.Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 	check(t, err)
+	if got := node.Status.NodeInfo.OSImage; got != "a" {
+		t.Errorf("the Node has the OS image %q, want the one it was created with", got)
+	}
 	if got := node.Spec.Taints; len(got) != 1 || got[0].ToString() != "node.kubernetes.io/not-ready:NoSchedule" {
 		t.Errorf("the Node has the taints %v, want that it is not ready", got)
 	}
