@@ -1,16 +1,21 @@
 package apiservertest_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
@@ -128,4 +133,35 @@ func mapperOf(t *testing.T, config *rest.Config) meta.RESTMapper {
 	groups, err := restmapper.GetAPIGroupResources(client)
 	check(t, err)
 	return restmapper.NewDiscoveryRESTMapper(groups)
+}
+
+// A watch can begin at the resourceVersion of the first answer about a kind, however late the watch is.
+func TestServer_WatchFromFirstAnswer(t *testing.T) {
+	t.Parallel()
+	core := kubernetes.NewForConfigOrDie(apiservertest.Start(t).Config()).CoreV1()
+	secret, err := core.Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	check(t, err)
+	account, err := core.ServiceAccounts("default").Apply(t.Context(), applycorev1.ServiceAccount("a", "default"), metav1.ApplyOptions{FieldManager: "ann"})
+	check(t, err)
+	list, err := core.ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+	check(t, err)
+	check(t, core.Secrets("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	check(t, core.ServiceAccounts("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	_, err = core.ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	check(t, err)
+	for _, from := range []struct {
+		version string
+		watch   func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	}{
+		{secret.ResourceVersion, core.Secrets("default").Watch},
+		{account.ResourceVersion, core.ServiceAccounts("default").Watch},
+		{list.ResourceVersion, core.ConfigMaps("default").Watch},
+	} {
+		w, err := from.watch(t.Context(), metav1.ListOptions{ResourceVersion: from.version})
+		check(t, err)
+		if e := <-w.ResultChan(); e.Type == watch.Error {
+			t.Errorf("from %s: %v", from.version, e.Object)
+		}
+		w.Stop()
+	}
 }
