@@ -116,7 +116,7 @@ func TestDrain_AnswersSendClientsAway(t *testing.T) {
 		<-goOn
 	})
 	mux.Handle("/readyz", webhook.Checks{"shutdown": webhook.Draining})
-	s := start(t, mux, webhook.ShutdownDelay(time.Second), webhook.DrainTimeout(10*time.Second))
+	s := start(t, mux, webhook.ShutdownDelay(5*time.Second), webhook.DrainTimeout(10*time.Second))
 	client := s.client(t, false)
 	ask := func(path string) string {
 		resp, err := client.Post(s.url()+path, "", strings.NewReader("x"))
