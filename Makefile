@@ -82,6 +82,11 @@ corpus: export CRDKIT_REQUIRE_CONTROLPLANE = 1
 corpus: controlplane ## Test the conversions of public projects, and confirm the findings on a real control plane.
 	@go -C corpus test -vet=off -count=1 -timeout 60m | sed '/^ok /d'
 
+# It takes 4 minutes on two cores, and several more the first time.
+.PHONY: suites
+suites: ## Run the tests of two public operators on schema/apiservertest, in place of envtest.
+	@CRDKIT_SUITES=1 go -C corpus test -vet=off -count=1 -timeout 60m -run '^TestSuites$$' | sed '/^ok /d'
+
 .PHONY: bench
 bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.
 	@go -C bench run .
