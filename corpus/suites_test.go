@@ -93,8 +93,8 @@ func (s suite) checkout(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The go command builds the packages of a folder again if its name has changed.
-	dir := filepath.Join(root, "bin", "suites", filepath.Base(s.module))
+	// The go command builds the packages of a folder again if its name has changed, and finds none in one with an underscore.
+	dir := filepath.Join(root, "bin", "_suites", filepath.Base(s.module))
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
