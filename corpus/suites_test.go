@@ -86,7 +86,7 @@ func TestSuites(t *testing.T) {
 }
 
 // checkout returns a folder with the module. Its suites import the envtest of crdkit instead of that of
-// controller-runtime, as the only change.
+// controller-runtime. What else changes is the patch.
 func (s suite) checkout(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("..")

@@ -13,6 +13,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -111,9 +112,8 @@ func (g *guarded) install(t *testing.T, hooks *registration.Webhooks) {
 }
 
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
-	plural := strings.ToLower(u.GetKind()) + "s"
-	plural = strings.Replace(plural, "policys", "policies", 1)
-	return u.GroupVersionKind().GroupVersion().WithResource(plural)
+	plural, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
+	return plural
 }
 
 func object(apiVersion, kind, name string) *unstructured.Unstructured {

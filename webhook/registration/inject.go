@@ -98,20 +98,22 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 	}
 	var states []*objectState
 	for _, o := range w.objects {
-		if o.watched || o.guard {
-			states = append(states, &objectState{
-				object:   o,
-				webhooks: w,
-				bundle:   bundle,
-				all:      client,
-				client:   client.Resource(o.resource),
-				writes:   rate.NewLimiter(rate.Every(writeInterval), writeBurst),
-				wake:     make(chan struct{}, 1),
-			})
-			if o.watched {
-				states[len(states)-1].unreachable = errUnread
-			}
+		if !o.watched && !o.guard {
+			continue
 		}
+		state := &objectState{
+			object:   o,
+			webhooks: w,
+			bundle:   bundle,
+			all:      client,
+			client:   client.Resource(o.resource),
+			writes:   rate.NewLimiter(rate.Every(writeInterval), writeBurst),
+			wake:     make(chan struct{}, 1),
+		}
+		if o.watched {
+			state.unreachable = errUnread
+		}
+		states = append(states, state)
 	}
 	if !w.states.CompareAndSwap(nil, &states) {
 		return errors.New("registration: Inject is running already")

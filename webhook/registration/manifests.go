@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -156,11 +157,10 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 // Without it, Inject logs once that it cannot create them. With a [Guard], there is a rule to get
 // its objects. Without that rule, Inject logs once that it cannot read them.
 func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
-	rule := func(group string, names []string, resources ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{
-			Verbs: []string{"get", "watch", "update"}, APIGroups: []string{group}, Resources: resources, ResourceNames: names,
-		}
+	add := func(verbs, group string, names []string, resources ...string) {
+		rules = append(rules, rbacv1.PolicyRule{Verbs: strings.Fields(verbs), APIGroups: []string{group}, Resources: resources, ResourceNames: names})
 	}
+	const write = "get watch update"
 	var definitions []string
 	for _, o := range w.objects {
 		if o.kind == definitionKind && o.watched {
@@ -168,15 +168,14 @@ func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 		}
 	}
 	if len(definitions) > 0 {
-		rules = append(rules, rule(apiextensions, definitions, "customresourcedefinitions"))
+		add(write, apiextensions, definitions, "customresourcedefinitions")
 	}
-	rules = append(rules, rule(admissionregistration, []string{w.name}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"))
+	add(write, admissionregistration, []string{w.name}, "mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 	if last := w.objects[len(w.objects)-1]; last.guard {
-		rules = append(rules, rule(admissionregistration, []string{last.name}, "validatingadmissionpolicies", "validatingadmissionpolicybindings"))
-		rules[len(rules)-1].Verbs = []string{"get"}
+		add("get", admissionregistration, []string{last.name}, "validatingadmissionpolicies", "validatingadmissionpolicybindings")
 	}
-	return append(rules,
-		rbacv1.PolicyRule{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"events"}})
+	add("create", "", nil, "events")
+	return rules
 }
 
 // entry is a webhook or a conversion in an object.

@@ -23,6 +23,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -182,8 +183,7 @@ func (c *town) apply(t *testing.T, hooks *registration.Webhooks) {
 	for _, document := range strings.Split(string(text), "---\n")[1:] {
 		obj := &unstructured.Unstructured{}
 		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
-		gvk := obj.GroupVersionKind()
-		resource := gvk.GroupVersion().WithResource(strings.Replace(strings.ToLower(gvk.Kind)+"s", "policys", "policies", 1))
+		resource, _ := meta.UnsafeGuessKindToResource(obj.GroupVersionKind())
 		_, err := c.client.Resource(resource).Apply(t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: "deployer", Force: true})
 		check(t, err)
 	}
