@@ -12,6 +12,7 @@ import (
 	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -28,8 +29,9 @@ type Fault struct {
 	// Done means that the server does what is requested, and that only its answer is replaced. It does not apply to
 	// watches.
 	Done bool
-	// Err is the answer, such as apierrors.NewConflict. If it is nil, there is none: the connection breaks. Clients of
-	// client-go try again by themselves after a GET without an answer, and after an error with retryAfterSeconds.
+	// Err is the answer, such as apierrors.NewConflict. If it is nil, the client gets no answer, because the connection
+	// breaks. Clients of client-go try again by themselves after a GET without an answer, and after an error with
+	// retryAfterSeconds.
 	Err error
 }
 
@@ -71,19 +73,22 @@ func (i *Injected) Remove() {
 	i.faults.all = slices.DeleteFunc(i.faults.all, func(other *Injected) bool { return other == i })
 }
 
-// selector is what a fault can select of a request.
-type selector struct{ user, verb, resource, namespace, name string }
+// userRequest is what a user asks for.
+type userRequest struct {
+	user string
+	request
+}
 
-func (f Fault) selects(s *selector) bool {
+func (f Fault) selects(r *userRequest) bool {
 	has := func(want, got string) bool { return want == "" || want == got }
-	return has(f.User, s.user) && has(f.Verb, s.verb) && has(f.Resource, s.resource) && has(f.Namespace, s.namespace) && has(f.Name, s.name)
+	return has(f.User, r.user) && has(f.Verb, r.verb) && has(f.Resource, r.resource) && has(f.Namespace, r.namespace) && has(f.Name, r.name)
 }
 
 // faults are those of a server, and the watches that they may end.
 type faults struct {
 	mu      sync.Mutex
 	all     []*Injected
-	watches map[*selector]context.CancelFunc
+	watches map[*userRequest]context.CancelFunc
 }
 
 var requestInfo = genericapirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
@@ -95,41 +100,41 @@ func (f *faults) serve(h http.Handler, w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	s := &selector{cmp.Or(r.Header.Get(authenticationv1.ImpersonateUserHeader), admin), info.Verb, info.Resource, info.Namespace, info.Name}
-	if info.Subresource != "" {
-		s.resource += "/" + info.Subresource
-	}
-	if s.verb == "watch" {
+	asks := &userRequest{cmp.Or(r.Header.Get(authenticationv1.ImpersonateUserHeader), admin), requestOf(authorizer.AttributesRecord{
+		Verb: info.Verb, APIGroup: info.APIGroup, Resource: info.Resource, Subresource: info.Subresource, Name: info.Name,
+		Namespace: info.Namespace, ResourceRequest: info.IsResourceRequest, Path: info.Path,
+	})}
+	if asks.verb == "watch" {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		f.watch(s, cancel)
-		defer f.watch(s, nil)
+		defer f.remember(asks, cancel)()
 		r = r.WithContext(ctx)
 	}
-	if fault, ok := f.due(s); ok {
-		fault.answer(h, w, r, s)
+	if fault, ok := f.due(asks); ok {
+		fault.answer(h, w, r, asks)
 		return
 	}
 	h.ServeHTTP(w, r)
 }
 
-// watch remembers how to end a watch while it runs.
-func (f *faults) watch(s *selector, end context.CancelFunc) {
+// remember keeps the function that ends a watch, until forget is called.
+func (f *faults) remember(watch *userRequest, end context.CancelFunc) (forget func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if end == nil {
-		delete(f.watches, s)
-		return
+	f.watches[watch] = end
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.watches, watch)
 	}
-	f.watches[s] = end
 }
 
 // due counts a request, and returns the fault that it meets.
-func (f *faults) due(s *selector) (fault Fault, ok bool) {
+func (f *faults) due(r *userRequest) (fault Fault, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, i := range f.all {
-		if !i.fault.selects(s) {
+		if !i.fault.selects(r) {
 			continue
 		}
 		i.seen++
@@ -142,14 +147,14 @@ func (f *faults) due(s *selector) (fault Fault, ok bool) {
 }
 
 // answer answers a request that meets the fault.
-func (f Fault) answer(h http.Handler, w http.ResponseWriter, r *http.Request, s *selector) {
+func (f Fault) answer(h http.Handler, w http.ResponseWriter, r *http.Request, asks *userRequest) {
 	if f.Delay > 0 {
 		select {
 		case <-time.After(f.Delay):
 		case <-r.Context().Done():
 		}
 	}
-	if f.Done && s.verb != "watch" {
+	if f.Done && asks.verb != "watch" {
 		h.ServeHTTP(&responseWriter{ctx: r.Context(), head: true, header: http.Header{}, started: make(chan struct{})}, r)
 	}
 	if f.Err == nil || r.Context().Err() != nil {

@@ -84,7 +84,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	// Upstream exits the process if a server ends before its hooks for the start have run.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version, faults: faults{watches: map[*selector]context.CancelFunc{}},
+		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
 	if err := s.run(ctx, life, cancel, o); err != nil {

@@ -45,18 +45,19 @@ const template = `template: {metadata: {labels: {a: b}}, spec: {containers: [{na
 
 func scale(t *testing.T, config *rest.Config) {
 	name := "scaled-" + rand.String(5) // the cluster has no controllers that would delete it in the end
-	for resource, spec := range map[string]string{
-		"apps/v1 deployments":       `selector: {matchLabels: {a: b}}, ` + template,
-		"apps/v1 replicasets":       `selector: {matchLabels: {a: b}}, ` + template,
-		"apps/v1 statefulsets":      `selector: {matchLabels: {a: b}}, serviceName: a, ` + template,
-		"v1 replicationcontrollers": `selector: {a: b}, ` + template,
+	mapper := mapperOf(t, config)
+	for typed, spec := range map[string]string{
+		"apps/v1 Deployment":       `selector: {matchLabels: {a: b}}, ` + template,
+		"apps/v1 ReplicaSet":       `selector: {matchLabels: {a: b}}, ` + template,
+		"apps/v1 StatefulSet":      `selector: {matchLabels: {a: b}}, serviceName: a, ` + template,
+		"v1 ReplicationController": `selector: {a: b}, ` + template,
 	} {
-		t.Run(resource, func(t *testing.T) {
-			version, plural, _ := strings.Cut(resource, " ")
-			gv, err := schema.ParseGroupVersion(version)
+		t.Run(typed, func(t *testing.T) {
+			version, kind, _ := strings.Cut(typed, " ")
+			gvk := schema.FromAPIVersionAndKind(version, kind)
+			mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 			check(t, err)
-			client := dynamic.NewForConfigOrDie(config).Resource(gv.WithResource(plural)).Namespace("default")
-			kind := map[string]string{"deployments": "Deployment", "replicasets": "ReplicaSet", "statefulsets": "StatefulSet", "replicationcontrollers": "ReplicationController"}[plural]
+			client := dynamic.NewForConfigOrDie(config).Resource(mapping.Resource).Namespace("default")
 			u := &unstructured.Unstructured{}
 			check(t, yaml.Unmarshal([]byte(`{apiVersion: `+version+`, kind: `+kind+`, metadata: {name: `+name+`}, spec: {replicas: 1, `+spec+`}}`), &u.Object))
 			_, err = client.Apply(t.Context(), name, u, metav1.ApplyOptions{FieldManager: "author"})
