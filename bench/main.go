@@ -22,26 +22,34 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 9, "How many rounds to take the median of.")
-	only := flag.Bool("size", false, "Compare sizes alone.")
-	onlyE2E := flag.Bool("e2e", false, "Compare webhooks through a real kube-apiserver alone.")
-	onlyRoundTrip := flag.Bool("roundtrip", false, "Measure package roundtrip alone.")
 	each := flag.Duration("each", 300*time.Millisecond, "How long a side runs in a round.")
+	only := flag.String("only", "", "The part to run, such as e2e.")
 	flag.Parse()
-	if *only {
-		exitOn(size())
-		return
-	}
 	log.SetLogger(logr.Discard()) // the peer's
 	b := bench{rounds: *rounds, each: *each}
-	if *onlyE2E {
-		exitOn(b.endToEnd())
-		return
+	parts := []struct {
+		name string
+		run  func() error
+	}{
+		{"conversion", b.conversion}, {"lossless", b.lossless}, {"admission", b.admission}, {"reference", b.reference}, {"schema", b.schema},
+		{"rehearse", b.rehearse}, {"e2e", b.endToEnd}, {"offline", b.offline}, {"size", size}, {"roundtrip", b.roundtrip},
 	}
-	if *onlyRoundTrip {
-		b.roundtrip() // exits
+	known := false
+	for _, p := range parts {
+		if *only == "" || *only == p.name {
+			known = true
+			exitOn(p.run())
+		}
 	}
+	if !known {
+		exitOn(fmt.Errorf("-only %s: there is no such part", *only))
+	}
+}
 
-	exitOn(compareAnswers(crdkitConversion(), peerConversion()))
+func (b bench) conversion() error {
+	if err := compareAnswers(crdkitConversion(), peerConversion()); err != nil {
+		return err
+	}
 	for _, n := range []int{1, 100, 1000} {
 		b.faster(fmt.Sprintf("conversion/%d", n), review(n, 0), crdkitConversion(), peerConversion())
 	}
@@ -71,16 +79,7 @@ func main() {
 		body := review(10, managed)
 		fmt.Printf("  %6d KB of managedFields  %8.2f\n", managed>>10, b.median(func() { post(ours, body) })*1e6/10)
 	}
-
-	exitOn(b.lossless())
-	exitOn(b.admission())
-	exitOn(b.reference())
-	exitOn(b.schema())
-	exitOn(b.rehearse())
-	exitOn(b.endToEnd())
-	exitOn(b.offline())
-	exitOn(size())
-	b.roundtrip() // exits
+	return nil
 }
 
 // exitOn ends the program if err is not nil.
