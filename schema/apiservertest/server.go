@@ -111,6 +111,9 @@ func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error
 	return &clientv3.StatusResponse{Version: memory.Version}, nil
 }
 
+// pollPeriod is how often upstream's admission plugins look whether their informers have synced.
+const pollPeriod = 100 * time.Millisecond
+
 // run builds the server, and runs it until life is done. It returns when the server is ready. If
 // it returns an error, the server has ended. If the server ends by itself, run calls end.
 func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
@@ -132,6 +135,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 		end()
 		return err
 	}
+	admission := time.Now() // when the plugins begin to poll
 	if !config.GenericConfig.FeatureGate.Enabled(features.MutatingAdmissionPolicy) {
 		front.once.Do(func() { close(front.fetched) }) // no plugin asks for OpenAPI
 	}
@@ -151,6 +155,14 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	prepared := server.PrepareRun()
 	front.server = server.Handler
 	close(front.installed)
+	// Both the server and its plugins poll until their informers have synced
+	// (apiextensions-apiserver/pkg/apiserver/apiserver.go; client-go/tools/cache/shared_informer.go, WaitForCacheSync). A
+	// poll that is too early costs each of them 100 ms more.
+	custom.Informers.Start(life.Done())
+	config.GenericConfig.SharedInformerFactory.Start(life.Done())
+	custom.Informers.WaitForCacheSync(life.Done())
+	config.GenericConfig.SharedInformerFactory.WaitForCacheSync(life.Done())
+	polled := admission.Add(time.Since(admission).Truncate(pollPeriod) + pollPeriod)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
@@ -164,6 +176,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	if err == nil {
 		err = front.publish(ctx, definitions)
 	}
+	time.Sleep(time.Until(polled.Add(pollPeriod / 10)))
 	if err == nil {
 		err = s.createRest(ctx, o.objects)
 	}
