@@ -135,7 +135,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 		end()
 		return err
 	}
-	admission := time.Now() // when the plugins begin to poll
+	began := time.Now() // when the plugins begin to poll
 	if !config.GenericConfig.FeatureGate.Enabled(features.MutatingAdmissionPolicy) {
 		front.once.Do(func() { close(front.fetched) }) // no plugin asks for OpenAPI
 	}
@@ -162,7 +162,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	config.GenericConfig.SharedInformerFactory.Start(life.Done())
 	custom.Informers.WaitForCacheSync(life.Done())
 	config.GenericConfig.SharedInformerFactory.WaitForCacheSync(life.Done())
-	polled := admission.Add(time.Since(admission).Truncate(pollPeriod) + pollPeriod)
+	polled := began.Add(time.Since(began).Truncate(pollPeriod) + pollPeriod)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
