@@ -61,9 +61,9 @@
 //     configuration without webhooks only after the rollout, because replicas of the earlier
 //     release do not become ready without it.
 //
-// To uninstall, delete the webhook configurations first, because they block requests when no
-// replica runs, then the CRDs and their objects, while a replica still converts the objects and
-// removes their finalizers, then the operator and its permissions, and the [Guard] last.
+// To uninstall, delete the CRDs and with them their objects, while a replica still converts the
+// objects and removes their finalizers, then the webhook configurations, which block requests when
+// no replica runs, then the permissions of the operator, the [Guard], and the operator.
 //
 // # The CA bundle
 //
