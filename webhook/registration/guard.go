@@ -2,11 +2,14 @@ package registration
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 )
@@ -47,8 +50,9 @@ import (
 // labels, the guard denies the request. It also denies the writes of package conversion/migrate to a CRD: migrate with
 // another service account.
 //
-// [Webhooks.Inject] reads both objects once a minute. If they are missing, or differ from the declaration, it logs this
-// once, and [Webhooks.Differences] returns it, but [Webhooks.Check] does not fail.
+// [Webhooks.Inject] reads both objects once a minute. If they are missing, differ from the declaration, or limit another
+// service account than its own, it logs this once, and [Webhooks.Differences] returns it, but [Webhooks.Check] does not
+// fail.
 func Guard(serviceAccount, secret string) Option {
 	return func(s *settings) {
 		names := []string{serviceAccount}
@@ -66,6 +70,9 @@ func Guard(serviceAccount, secret string) Option {
 		s.guard = &guard{serviceAccount, secret}
 	}
 }
+
+// serviceAccounts is the prefix of the user names of service accounts.
+const serviceAccounts = "system:serviceaccount:"
 
 // guard is what [Guard] is given.
 type guard struct{ serviceAccount, secret string }
@@ -159,11 +166,12 @@ func (s *settings) guardObjects() (objects []*object) {
 		definitions = append(definitions, d.Metadata.Name)
 	}
 	g, name := s.guard, s.name+"-guard"
+	user := serviceAccounts + s.ownNamespace + ":" + g.serviceAccount
 	values := strings.NewReplacer(
-		"USER", jsonOf("system:serviceaccount:"+s.ownNamespace+":"+g.serviceAccount), "NAMESPACE", jsonOf(s.ownNamespace),
+		"USER", jsonOf(user), "NAMESPACE", jsonOf(s.ownNamespace),
 		"SECRET", jsonOf(g.secret), "DEFINITIONS", jsonOf(definitions), "NAME", jsonOf(s.name), "POLICY", jsonOf(name))
 	for i, text := range []string{policyText, bindingText} {
-		o := &object{kind: "ValidatingAdmissionPolicy" + []string{"", "Binding"}[i], name: name, guard: true}
+		o := &object{kind: "ValidatingAdmissionPolicy" + []string{"", "Binding"}[i], name: name, guard: true, limits: []string{user, ""}[i]}
 		plural := []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}[i]
 		o.resource = schema.GroupVersion{Group: admissionregistration, Version: "v1"}.WithResource(plural)
 		var spec map[string]any
@@ -190,6 +198,9 @@ func (s *objectState) observe(ctx context.Context) {
 		if problem == nil {
 			s.mu.Lock()
 			s.differences = s.webhooks.differences(s.object, s.current)
+			if s.limits != "" && s.account != "" && s.limits != s.account {
+				s.differences = append(s.differences, Difference{s.kind, s.name, "spec.matchConditions[operator]", jsonOf(s.limits), jsonOf(s.account)})
+			}
 			problem = joined(s.differences)
 			s.mu.Unlock()
 		}
@@ -204,4 +215,21 @@ func (s *objectState) observe(ctx context.Context) {
 		case <-time.After(resync):
 		}
 	}
+}
+
+// accountOf returns the user name of the service account whose token a client sends, such as that of a Pod, and "" for
+// another user. The subject of the token is the user name (kubernetes/pkg/serviceaccount/claims.go).
+func accountOf(config *rest.Config) string {
+	parts := strings.Split(config.BearerToken, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Subject string `json:"sub"`
+	}
+	if err != nil || json.Unmarshal(payload, &claims) != nil || !strings.HasPrefix(claims.Subject, serviceAccounts) {
+		return ""
+	}
+	return claims.Subject
 }

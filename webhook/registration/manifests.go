@@ -32,8 +32,9 @@ type object struct {
 	// such object; then the webhooks of another release are looked at.
 	declared        map[string]any
 	declaresWebhook bool
-	watched         bool // by Inject
-	guard           bool // a part of the Guard, which Inject observes
+	watched         bool   // by Inject
+	guard           bool   // a part of the Guard, which Inject observes
+	limits          string // the user whom it limits, if it is the policy of the Guard
 	changes         *report.Object
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -218,6 +219,26 @@ func TestGuard_StolenToken(t *testing.T) {
 	if s.secret.Load() != nil || v.mayAll(t) {
 		t.Error("the attack succeeds")
 	}
+}
+
+// A replica reports a guard that limits another service account than its own, because it has no effect.
+func TestGuard_OtherServiceAccount(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t, controlplane.Shared(t))
+	hooks := v.hooks(registration.Guard("waiter", v.operator+"-webhook"))
+	v.apply(t, hooks)
+	v.start(t, hooks)
+	prefix := `"system:serviceaccount:` + v.system
+	want := []registration.Difference{{
+		Kind: "ValidatingAdmissionPolicy", Name: v.operator + "-guard", Field: "spec.matchConditions[operator]",
+		Found: prefix + `:waiter"`, Expected: prefix + `:cook"`,
+	}}
+	eventually(t, func() error {
+		if diff := cmp.Diff(want, hooks.Differences()); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 // TestGuard_ReplicasWork runs a replica with a guard, and with the rights that the packages print. Its CA is created and
