@@ -55,7 +55,8 @@
 // # Limitations
 //
 // The package supports no storage other than etcd, no subresources other than status and scale, no strategic merge
-// patch, and no Protobuf. A scale is read and written in autoscaling/v1 only.
+// patch, and no Protobuf. A scale is read and written in autoscaling/v1 only. As for custom resources, the watch cache has
+// each object once for each served version.
 //
 // [scheme.APIServer]: https://pkg.go.dev/github.com/crdkit/crdkit/scheme#APIServer
 package resource

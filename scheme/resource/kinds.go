@@ -24,12 +24,6 @@ type kinds struct {
 	resources map[schema.GroupKind]*Resource
 }
 
-var (
-	_ runtime.ObjectCreater   = kinds{}
-	_ runtime.ObjectDefaulter = kinds{}
-	_ runtime.ObjectConvertor = kinds{}
-)
-
 func newKinds(resources []*Resource) kinds {
 	k := kinds{runtime.NewScheme(), map[schema.GroupKind]*Resource{}}
 	v1 := schema.GroupVersion{Version: "v1"}

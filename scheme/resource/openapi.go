@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
@@ -36,18 +37,14 @@ func buildOpenAPI(resources []*Resource) (*openAPI, error) {
 	for _, r := range resources {
 		for _, v := range r.crd.Spec.Versions {
 			v3, err := builder.BuildOpenAPIV3(r.crd, v.Name, builder.Options{IncludeSelectableFields: true})
-			if err != nil {
+			v2, v2Err := builder.BuildOpenAPIV2(r.crd, v.Name, builder.Options{V2: true, IncludeSelectableFields: true})
+			if err := errors.Join(err, v2Err); err != nil {
 				return nil, fmt.Errorf("resource: %s: OpenAPI of version %s: %w", r.crd.Name, v.Name, err)
 			}
 			maps.Copy(all.models, v3.Components.Schemas)
-			if !v.Served {
-				continue
+			if gv := r.version(v.Name); v.Served {
+				all.v2, all.v3[gv] = append(all.v2, v2), append(all.v3[gv], v3)
 			}
-			v2, err := builder.BuildOpenAPIV2(r.crd, v.Name, builder.Options{V2: true, IncludeSelectableFields: true})
-			if err != nil {
-				return nil, fmt.Errorf("resource: %s: OpenAPI of version %s: %w", r.crd.Name, v.Name, err)
-			}
-			all.v2, all.v3[r.version(v.Name)] = append(all.v2, v2), append(all.v3[r.version(v.Name)], v3)
 		}
 	}
 	return all, nil

@@ -1,16 +1,20 @@
 package resource_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/scheme/resource"
 )
@@ -51,7 +55,14 @@ func exchangeAll(t *testing.T, c *client, all []exchange) {
 func TestServer_RulesOfTheDefinition(t *testing.T) {
 	t.Parallel()
 	s := types(t)
-	c := newClient(t, serve(t, s, pizzas(t, s, definition(t, scaled))))
+	var updates atomic.Int32
+	count := func(_ context.Context, _, old *v1beta1.Pizza) field.ErrorList {
+		if old != nil {
+			updates.Add(1)
+		}
+		return nil
+	}
+	c := newClient(t, serve(t, s, pizzas(t, s, definition(t, scaled), resource.Validate(count), resource.Validate(accept[*v1alpha1.Pizza]))))
 	exchangeAll(t, c, []exchange{
 		// Defaults, and what is absent, which is not zero.
 		{"create v1beta1", `{"metadata":{"name":"a"},"spec":{"size":0}}`, `201 {"crust":"thin","size":0}`},
@@ -79,12 +90,16 @@ func TestServer_RulesOfTheDefinition(t *testing.T) {
 		// The Go type of another version has none of these fields.
 		{"get v1alpha1 a", ``, `200 null`},
 	})
+	before := updates.Load()
 	apply := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":5}}`
 	if got := c.do(http.MethodPatch, "v1beta1/namespaces/default/pizzas/a/scale?fieldManager=hpa", "application/apply-patch+yaml", apply); !strings.HasPrefix(got, "409 Conflict") {
 		t.Errorf("replicas of another manager are applied: %s", got)
 	}
 	if got := c.do(http.MethodPatch, "v1beta1/namespaces/default/pizzas/a/scale?fieldManager=hpa&force=true", "application/apply-patch+yaml", apply); got != `200 {"replicas":5}` {
 		t.Errorf("replicas are applied: got %s", got)
+	}
+	if n := updates.Load() - before; n != 1 {
+		t.Errorf("an update of the scale: %d calls of Validate", n)
 	}
 	c.send("create v1beta1 ?dryRun=All", `{"metadata":{"name":"d"},"spec":{"size":1,"sauce":"red"}}`)
 	if diff := cmp.Diff([]string{`299 - "unknown field \"spec.sauce\""`}, c.warnings); diff != "" {

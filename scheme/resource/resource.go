@@ -69,7 +69,7 @@ type Resource struct {
 // The scheme has the Go types of all versions, and their conversions. Between two versions, the server converts objects to T
 // and from there to the other version, so fields that the Go types do not have are lost. T is the Go type of the internal
 // version ([runtime.APIVersionInternal]) or of the version that is the hub of the conversions. Objects are stored in the
-// storage version of the definition.
+// storage version of the definition. A conversion webhook of the definition is not called.
 //
 // New adds the functions of [Validate] to the scheme. It returns an error if
 //
@@ -149,8 +149,8 @@ func (r *Resource) typed(u *unstructured.Unstructured) (runtime.Object, error) {
 	return obj, codec.Decode(text, obj)
 }
 
-// convert returns an object in a version: itself, or a new one. The internal version is that of the object, as for custom
-// resources on a server.
+// convert returns an object in a version: itself, or a new one, of whose metadata only labels and annotations may differ. The
+// internal version is that of the object, as for custom resources on a server.
 func (r *Resource) convert(u *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	to := r.version(version)
 	if to == u.GroupVersionKind().GroupVersion() || version == runtime.APIVersionInternal {
@@ -183,22 +183,32 @@ func (r *Resource) convert(u *unstructured.Unstructured, version string) (*unstr
 	if err := out.UnmarshalJSON(text); err != nil {
 		return nil, err
 	}
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
+		labels, annotations := out.GetLabels(), out.GetAnnotations()
+		out.Object["metadata"] = runtime.DeepCopyJSON(metadata)
+		out.SetLabels(labels)
+		out.SetAnnotations(annotations)
+	}
 	_, err = r.kind.Coerce(out, false, false)
 	return out, err
 }
 
-// validate calls the function for the version of an object.
+// validate calls the function for the version of an object, if there is one.
 func (r *Resource) validate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	sample, err := r.types.New(obj.GetObjectKind().GroupVersionKind())
+	if err == nil && !r.types.HasValidationFunc(sample) {
+		return nil
+	}
 	after, err := r.typed(obj.(*unstructured.Unstructured))
-	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
+	var before runtime.Object
+	if err == nil && old != nil {
+		before, err = r.typed(old.(*unstructured.Unstructured))
 	}
-	if old == nil {
+	switch {
+	case err != nil:
+		return field.ErrorList{field.InternalError(nil, err)}
+	case old == nil:
 		return r.types.Validate(ctx, nil, after)
-	}
-	before, err := r.typed(old.(*unstructured.Unstructured))
-	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
 	}
 	return r.types.ValidateUpdate(ctx, nil, after, before)
 }

@@ -102,23 +102,23 @@ func TestNew_Errors(t *testing.T) {
 	check(t, create(types(t), unserved, beta))
 }
 
-// The hub may be a type of the internal version.
+// The hub may be a type of the internal version. Of the metadata, conversions only decide about labels and annotations.
 func TestNew_InternalHub(t *testing.T) {
 	t.Parallel()
 	internal := runtimeschema.GroupVersion{Group: v1beta1.GroupVersion.Group, Version: runtime.APIVersionInternal}
 	s := types(t)
 	s.AddKnownTypeWithName(internal.WithKind("Pizza"), &ownPizza{})
 	check(t, errors.Join(
-		addConversion(s, func(in *v1alpha1.Pizza, out *ownPizza) { out.ObjectMeta, out.Names = in.ObjectMeta, in.Spec.Toppings }),
-		addConversion(s, func(in *ownPizza, out *v1alpha1.Pizza) { out.ObjectMeta, out.Spec.Toppings = in.ObjectMeta, in.Names }),
+		addConversion(s, func(in *v1alpha1.Pizza, out *ownPizza) { out.Labels, out.Names = in.Labels, in.Spec.Toppings }),
+		addConversion(s, func(in *ownPizza, out *v1alpha1.Pizza) { out.Labels, out.Spec.Toppings = in.Labels, in.Names }),
 		addConversion(s, func(in *v1beta1.Pizza, out *ownPizza) {
-			out.ObjectMeta = in.ObjectMeta
+			out.Labels = in.Labels
 			for _, topping := range in.Spec.Toppings {
 				out.Names = append(out.Names, topping.Name)
 			}
 		}),
 		addConversion(s, func(in *ownPizza, out *v1beta1.Pizza) {
-			out.ObjectMeta = in.ObjectMeta
+			out.Labels = in.Labels
 			for _, name := range in.Names {
 				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
 			}
@@ -126,12 +126,16 @@ func TestNew_InternalHub(t *testing.T) {
 	r, err := resource.New[*ownPizza](s, definition(t))
 	check(t, err)
 	c := newClient(t, serve(t, s, r))
-	got := c.send("create v1alpha1", `{"metadata":{"name":"a"},"spec":{"toppings":["ham"]}}`)
+	got := c.send("create v1alpha1", `{"metadata":{"name":"a","labels":{"a":"b"},"annotations":{"c":"d"},"finalizers":["e.f/g"]},"spec":{"toppings":["ham"]}}`)
 	if want := `201 {"toppings":["ham"]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got, want := c.send("get v1beta1 a", ""), `200 {"toppings":[{"name":"ham","quantity":1}]}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	metadata := c.answer["metadata"].(map[string]any)
+	if got, want := fmt.Sprintf("%v %v %v %v", metadata["name"], metadata["labels"], metadata["annotations"], metadata["finalizers"]), "a map[a:b] <nil> [e.f/g]"; got != want || metadata["uid"] == nil {
+		t.Errorf("got metadata %v, want %s", metadata, want)
 	}
 }
 

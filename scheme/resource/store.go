@@ -184,7 +184,6 @@ type scaleREST struct {
 }
 
 var (
-	_ rest.Storage                  = scaleREST{}
 	_ rest.Patcher                  = scaleREST{}
 	_ rest.GroupVersionKindProvider = scaleREST{}
 )
