@@ -44,7 +44,8 @@
 // Build a scheme or an aggregated API server:
 //
 //   - [github.com/crdkit/crdkit/scheme] builds and checks the scheme of an API.
-//   - [github.com/crdkit/crdkit/scheme/resource] serves kinds from an aggregated API server.
+//   - [github.com/crdkit/crdkit/scheme/resource] serves the kinds of CRDs from an
+//     aggregated API server.
 //   - [github.com/crdkit/crdkit/admission/plugin] runs admission functions in an aggregated API
 //     server.
 //

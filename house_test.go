@@ -25,7 +25,7 @@ func TestPackages_StaySmall(t *testing.T) {
 	serving := []string{apiServer, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer", this + "/conversion", this + "/admission", this + "/examples"}
 	for pkg, forbidden := range map[string][]string{
 		"scheme":              {clientGo, apiServer, extensions, prometheus, cel, this + "/"},
-		"scheme/resource":     {extensions + "/pkg/apiserver", extensions + "/pkg/client", this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"},
+		"scheme/resource":     {extensions + "/pkg/client", this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion/metrics":  {clientGo, apiServer, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion":          {clientGo, apiServer, extensions, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion/lossless": {clientGo, apiServer, extensions, prometheus, cel, "sigs.k8s.io/controller-runtime", this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"},

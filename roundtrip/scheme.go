@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // The laws of Go types, which [TestScheme] checks.
@@ -68,8 +67,8 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 // RoundTripExternalTypes in k8s.io/apimachinery/pkg/api/apitesting/roundtrip.
 //
 // Lists are checked like other kinds. The types of k8s.io/apimachinery that each scheme has, such
-// as ListOptions and WatchEvent, and the internal versions that package scheme/resource adds, are
-// not checked. Objects are checked on all processors at the same time.
+// as ListOptions and WatchEvent, are not checked. Objects are checked on all processors at the same
+// time.
 //
 // Objects are generated, and failures reported, as by [Test] without a CRD. In objects within
 // objects, apiVersion and kind are empty, as Protobuf and internal versions require.
@@ -111,7 +110,7 @@ func newConfigForScheme(s *runtime.Scheme, opts []Option) (*config, error) {
 func kindsOf(s *runtime.Scheme) []conversion.Kind {
 	kinds := map[schema.GroupKind]*conversion.Kind{}
 	for name, t := range s.AllKnownTypes() {
-		if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/apis/meta/") || gvk.IsAdded(t) {
+		if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/apis/meta/") {
 			continue
 		}
 		k := kinds[name.GroupKind()]

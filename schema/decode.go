@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/crdserverscheme"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/crdkit/crdkit/internal/coerce"
 )
 
 // decode reads the body of a request: JSON as application/json, anything else as
@@ -45,42 +43,24 @@ func (r *request) decode(body []byte, options string) (*unstructured.Unstructure
 			}
 		}
 	}
-	r.definition.setDefaults(u)
+	r.definition.kind.Default(u)
 	if got, want := gvk.GroupVersion(), r.gvk().GroupVersion(); got != want {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got, want))
 	}
 	return u, nil
 }
 
-// decodeStrictly is Decode of schemaCoercingDecoder, in customresource_handler.go.
+// decodeStrictly decodes the body of a request, whose unknown fields are errors if strict.
 func (r *request) decodeStrictly(body []byte, strict bool) (*unstructured.Unstructured, *schema.GroupVersionKind, error) {
-	typer := crdserverscheme.NewUnstructuredObjectTyper()
-	serializer := json.NewSerializerWithOptions(json.DefaultMetaFactory, nil, typer, json.SerializerOptions{
+	serializer := json.NewSerializerWithOptions(json.DefaultMetaFactory, nil, crdserverscheme.NewUnstructuredObjectTyper(), json.SerializerOptions{
 		Yaml:   !utilyaml.IsJSONBuffer(body),
 		Strict: strict,
 	})
+	of := func(*unstructured.Unstructured) coerce.Kind { return r.definition.kind }
 	defaults := r.gvk()
-	obj, gvk, err := serializer.Decode(body, &defaults, &unstructured.Unstructured{})
-	var problems []error
-	if err != nil {
-		strictErr, ok := runtime.AsStrictDecodingError(err)
-		if !ok || obj == nil {
-			return nil, gvk, err
-		}
-		problems = strictErr.Errors()
-	}
-	u := obj.(*unstructured.Unstructured)
-	unknown, err := r.definition.coerce(u, false, strict)
-	if err != nil {
-		return nil, gvk, err
-	}
-	for _, path := range unknown {
-		problems = append(problems, fmt.Errorf(`unknown field "%s"`, path))
-	}
-	if strict && len(problems) > 0 {
-		return u, gvk, runtime.NewStrictDecodingError(problems)
-	}
-	return u, gvk, nil
+	obj, gvk, err := coerce.Decoder{Decoder: serializer, Of: of, Strict: strict}.Decode(body, &defaults, &unstructured.Unstructured{})
+	u, _ := obj.(*unstructured.Unstructured) // nil after an error that is not about strictness
+	return u, gvk, err
 }
 
 // decodeError is transformDecodeError of apiserver/pkg/endpoints/handlers/rest.go. There is
@@ -129,70 +109,4 @@ func yamlWarnings(text string) []string {
 		}
 	}
 	return []string{text}
-}
-
-// coerce does to an object what decoding does to one of a Go type, by the schema of the object's
-// own version: it validates and prunes metadata, prunes unknown fields, and removes each null that
-// is not nullable and has no default. Invalid metadata of a stored object is dropped. track returns
-// the paths of unknown fields (customresource_handler.go, unstructuredSchemaCoercer).
-func (d *Definition) coerce(u *unstructured.Unstructured, stored, track bool) (unknown []string, err error) {
-	kind, _, err := unstructured.NestedString(u.Object, "kind")
-	if err != nil {
-		return nil, err
-	}
-	apiVersion, _, err := unstructured.NestedString(u.Object, "apiVersion")
-	if err != nil {
-		return nil, err
-	}
-	metadata, foundMetadata, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{
-		DropMalformedFields:     stored,
-		ReturnUnknownFieldPaths: track,
-	})
-	if err != nil {
-		return nil, err
-	}
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return nil, err
-	}
-	if gv.WithKind(kind).GroupKind() == d.GroupKind() {
-		structural := d.structural(gv.Version)
-		if !d.crd.Spec.PreserveUnknownFields {
-			unknown = append(unknown, pruning.PruneWithOptions(u.Object, structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: track})...)
-			defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, structural)
-		}
-		err, more := objectmeta.CoerceWithOptions(nil, u.Object, structural, false, objectmeta.CoerceOptions{
-			DropInvalidFields:       stored,
-			ReturnUnknownFieldPaths: track,
-		})
-		if err != nil {
-			return nil, err
-		}
-		unknown = append(unknown, more...)
-		if stored && metadata != nil && metadata.Generation == 0 {
-			metadata.Generation = 1
-		}
-	}
-	if foundMetadata {
-		if err := objectmeta.SetObjectMeta(u.Object, metadata); err != nil {
-			return nil, err
-		}
-	}
-	return unknown, nil
-}
-
-// structural returns the schema of a version, or nil.
-func (d *Definition) structural(version string) *structuralschema.Structural {
-	if v := d.versions[version]; v != nil {
-		return v.structural
-	}
-	return nil
-}
-
-// setDefaults sets the defaults of the object's own version
-// (customresource_handler.go, unstructuredDefaulter).
-func (d *Definition) setDefaults(u *unstructured.Unstructured) {
-	if gvk := u.GroupVersionKind(); gvk.GroupKind() == d.GroupKind() {
-		defaulting.Default(u.Object, d.structural(gvk.Version))
-	}
 }

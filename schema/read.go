@@ -62,10 +62,10 @@ func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, err
 // coerces and defaults the object in its stored version, and converts it to this one
 // (customresource_handler.go, crdConversionRESTOptionsGetter).
 func (r *request) restore(ctx context.Context, u *unstructured.Unstructured) error {
-	if _, err := r.definition.coerce(u, true, false); err != nil {
+	if _, err := r.definition.kind.Coerce(u, true, false); err != nil {
 		return internalError(err.Error())
 	}
-	r.definition.setDefaults(u)
+	r.definition.kind.Default(u)
 	return r.convert(ctx, u, r.name)
 }
 
@@ -83,7 +83,7 @@ func (r *request) convert(ctx context.Context, u *unstructured.Unstructured, ver
 		}
 	}
 	u.SetAPIVersion(to.String())
-	if _, err := r.definition.coerce(u, false, false); err != nil {
+	if _, err := r.definition.kind.Coerce(u, false, false); err != nil {
 		return internalError(err.Error())
 	}
 	return nil

@@ -83,15 +83,17 @@ func (v *Version) begin(ctx context.Context, verb string, opts []Option) (contex
 		notFound := apierrors.NewGenericServerResponse(404, verb, v.resource(), "", "", 0, false)
 		return ctx, r, fmt.Errorf("schema: version %s of %s is not served: %w", v.name, v.definition.GroupKind(), notFound)
 	}
-	if v.spec.Deprecated {
-		r.AddWarning("", v.deprecation())
-	}
+	r.AddWarning("", v.DeprecationWarning())
 	return warning.WithWarningRecorder(ctx, r), r, nil
 }
 
-// deprecation is the warning of a version that is deprecated
-// (customresource_handler.go, defaultDeprecationWarning).
-func (v *Version) deprecation() string {
+// DeprecationWarning returns the warning in each response of a version that is deprecated, or else an
+// empty text (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, defaultDeprecationWarning).
+func (v *Version) DeprecationWarning() string {
+	v.mustExist()
+	if !v.spec.Deprecated {
+		return ""
+	}
 	if v.spec.DeprecationWarning != nil {
 		return *v.spec.DeprecationWarning
 	}

@@ -15,12 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/crdkit/crdkit/internal/coerce"
 )
 
 // Definition is a compiled CustomResourceDefinition (CRD). It is immutable, and safe for concurrent
 // use.
 type Definition struct {
 	crd      *apiextensionsv1.CustomResourceDefinition // defaulted, and not shared
+	kind     coerce.Kind
 	versions map[string]*Version
 	names    []string
 	storage  string
@@ -101,6 +104,7 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 		return nil, err
 	}
 	d := &Definition{crd: crd, versions: make(map[string]*Version, len(crd.Spec.Versions))}
+	d.kind = coerce.Kind{GroupKind: d.GroupKind(), Structural: map[string]*structuralschema.Structural{}, PreserveUnknownFields: crd.Spec.PreserveUnknownFields}
 	for i := range crd.Spec.Versions {
 		spec := &crd.Spec.Versions[i]
 		c, err := compile(crd, spec)
@@ -108,6 +112,7 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 			return nil, fmt.Errorf("schema: CustomResourceDefinition %s: version %s: %w", crd.Name, spec.Name, err)
 		}
 		d.versions[spec.Name] = &Version{definition: d, name: spec.Name, compiled: c}
+		d.kind.Structural[spec.Name] = c.structural
 		d.names = append(d.names, spec.Name)
 		if spec.Storage {
 			d.storage = spec.Name

@@ -131,12 +131,11 @@ func (c *checker) internal(gv schema.GroupVersion) {
 	}
 }
 
-// isOurs reports whether a type is that of an object or of a list, and not one of Kubernetes itself or
-// of package scheme/resource, which adds an internal version for one kind at a time.
+// isOurs reports whether a type is that of an object or of a list, and not one of Kubernetes itself.
 func (c *checker) isOurs(t reflect.Type) bool {
 	obj := reflect.New(t).Interface()
 	_, isObject := obj.(metav1.ObjectMetaAccessor)
-	return !strings.HasPrefix(t.PkgPath(), "k8s.io/") && !gvk.IsAdded(t) && (isObject || meta.IsListType(obj.(runtime.Object)))
+	return !strings.HasPrefix(t.PkgPath(), "k8s.io/") && (isObject || meta.IsListType(obj.(runtime.Object)))
 }
 
 func (c *checker) wrong(gv schema.GroupVersion, format string, args ...any) {

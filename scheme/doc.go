@@ -18,5 +18,5 @@
 // accept any scheme.
 //
 // The package does not convert objects: see package conversion. Put defaults into the schema of the
-// CustomResourceDefinition or, for an aggregated API server, into functions for [Default].
+// CustomResourceDefinition, which package scheme/resource enforces too, in an aggregated API server.
 package scheme

@@ -19,8 +19,7 @@ type Option func(*builder)
 //
 // Each version also gets the types that clients of every API need, such as ListOptions and
 // WatchEvent (see [metav1.AddToGroupVersion]). Within a group, the versions of [Version]
-// have the priorities of the API server: v2 before v1, v1beta1 and v1alpha1. [Priority]
-// changes the order.
+// have the priorities of the API server: v2 before v1, v1beta1 and v1alpha1.
 //
 // If an option or a type has a mistake (see [Check]), the scheme is nil, and the error joins all
 // mistakes.

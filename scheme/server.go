@@ -3,32 +3,14 @@ package scheme
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The options in this file are for aggregated API servers, and for other programs whose codecs
-// default objects: a CustomResourceDefinition declares all of this in its manifest.
-
-// Priority sets the order in which the versions of a group are preferred, the most preferred first.
-// An aggregated API server lists them in this order in its discovery, and stores objects in the
-// first one. By default, the order is that of [New].
-//
-// New returns an error if the versions are of several groups, or if one of them is not
-// registered.
-func Priority(versions ...schema.GroupVersion) Option {
-	return Functions(func(s *runtime.Scheme) error {
-		for _, gv := range versions {
-			if !s.IsVersionRegistered(gv) {
-				return fmt.Errorf("%s has a priority, but is not registered", gv)
-			}
-		}
-		return s.SetVersionPriority(versions...)
-	})
-}
+// The options in this file are for servers, whose codecs default objects. A CustomResourceDefinition
+// declares its defaults in its schema.
 
 // Default sets the function that gives an object of type T its defaults. Codecs of the scheme call
 // it for each object that they decode, and for each item of a list (see
@@ -58,25 +40,6 @@ func Default[T runtime.Object](set func(obj T)) Option {
 			}
 		})
 		return nil
-	})
-}
-
-// FieldLabels declares the fields by which clients may select objects of a kind with a field
-// selector, such as spec.color. The fields metadata.name and metadata.namespace are always allowed.
-// The storage must know the other fields too.
-//
-// New returns an error if the kind is not registered.
-func FieldLabels(kind schema.GroupVersionKind, labels ...string) Option {
-	return Functions(func(s *runtime.Scheme) error {
-		if !s.Recognizes(kind) {
-			return fmt.Errorf("%s has field labels, but is not registered", kind)
-		}
-		return s.AddFieldLabelConversionFunc(kind, func(label, value string) (string, string, error) {
-			if slices.Contains(labels, label) {
-				return label, value, nil
-			}
-			return runtime.DefaultMetaV1FieldSelectorConversion(label, value)
-		})
 	})
 }
 

@@ -21,17 +21,6 @@ var (
 	pizzaKind  = v1alpha1.GroupVersion.WithKind("Pizza")
 )
 
-func TestPriority_OverridesTheDefault(t *testing.T) {
-	s, err := scheme.New(alphaTypes, betaTypes, scheme.Priority(v1alpha1.GroupVersion, v1beta1.GroupVersion))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []schema.GroupVersion{v1alpha1.GroupVersion, v1beta1.GroupVersion}
-	if diff := cmp.Diff(want, s.PrioritizedVersionsForGroup(v1alpha1.GroupVersion.Group)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestDefault_SetsItemsOfLists(t *testing.T) {
 	s, err := scheme.New(alphaTypes, scheme.Default(func(p *v1alpha1.Pizza) { p.Spec.Toppings = append(p.Spec.Toppings, "salami") }))
 	if err != nil {
@@ -43,19 +32,6 @@ func TestDefault_SetsItemsOfLists(t *testing.T) {
 	got := [][]string{list.Items[0].Spec.Toppings, list.Items[1].Spec.Toppings}
 	if diff := cmp.Diff([][]string{{"salami"}, {"salami", "salami"}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestFieldLabels_AllowsTheDeclaredOnes(t *testing.T) {
-	s, err := scheme.New(alphaTypes, scheme.FieldLabels(pizzaKind, "spec.crust"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for label, allowed := range map[string]bool{"spec.crust": true, "metadata.name": true, "spec.other": false} {
-		got, _, err := s.ConvertFieldLabel(pizzaKind, label, "x")
-		if (err == nil) != allowed || allowed && got != label {
-			t.Errorf("%s: got %q, %v", label, got, err)
-		}
 	}
 }
 
@@ -109,9 +85,7 @@ func TestNew_NamesWhatIsIncomplete(t *testing.T) {
 		opts []scheme.Option
 		want string
 	}{
-		"a priority without types": {[]scheme.Option{alphaTypes, scheme.Priority(v1beta1.GroupVersion)}, "restaurant.programming-kubernetes.info/v1beta1 has a priority, but is not registered"},
-		"a default without types":  {[]scheme.Option{alphaTypes, scheme.Default(func(*v1beta1.Pizza) {})}, "default of *v1beta1.Pizza: no kind is registered"},
-		"labels without a type":    {[]scheme.Option{alphaTypes, scheme.FieldLabels(pizzaKind.GroupKind().WithVersion("v9"), "a")}, "Kind=Pizza has field labels, but is not registered"},
+		"a default without types": {[]scheme.Option{alphaTypes, scheme.Default(func(*v1beta1.Pizza) {})}, "default of *v1beta1.Pizza: no kind is registered"},
 		"a conversion": {[]scheme.Option{alphaTypes, withHub, scheme.Functions(func(s *runtime.Scheme) error {
 			return s.AddConversionFunc((*hub)(nil), (*v1alpha1.Pizza)(nil), convert)
 		})}, "v1alpha1: kind Pizza has no conversion from v1alpha1.Pizza to scheme_test.hub"},

@@ -1,33 +1,36 @@
 package apiserver
 
 import (
+	"bytes"
+	"errors"
+
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/scheme/resource"
 )
 
-// newScheme returns the kinds of package pizza with their conversions, and with Go functions for the
-// defaults of their schemas. The registry has the same conversions.
-func newScheme() (*runtime.Scheme, *conversion.Registry, error) {
+// newResources returns the resources of the server, whose names, defaults, rules and columns are those of the definitions
+// that package pizza applies to a cluster. The scheme has the conversions of the registry.
+func newResources() (*runtime.Scheme, *conversion.Registry, []*resource.Resource, error) {
 	s, err := pizza.NewScheme()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	reg, err := pizza.NewRegistry(s)
-	if err != nil {
-		return nil, nil, err
+	reg, registryErr := pizza.NewRegistry(s)
+	definitions, err := schema.ParseAll(bytes.Join(pizza.Definitions(), []byte("---\n")))
+	if err := errors.Join(registryErr, err); err != nil {
+		return nil, nil, nil, err
 	}
-	return s, reg, scheme.Install(s, scheme.APIServer(), scheme.Default(defaultQuantity), scheme.Functions(reg.AddToScheme))
-}
-
-// defaultQuantity sets the quantity of each topping, which is 1 by default.
-func defaultQuantity(pizza *v1beta1.Pizza) {
-	for i := range pizza.Spec.Toppings {
-		if topping := &pizza.Spec.Toppings[i]; topping.Quantity == nil {
-			topping.Quantity = new(int32(1))
-		}
+	if err := scheme.Install(s, scheme.APIServer(), scheme.Functions(reg.AddToScheme)); err != nil {
+		return nil, nil, nil, err
 	}
+	pizzas, pizzaErr := resource.New[*v1beta1.Pizza](s, definitions[0])
+	toppings, toppingErr := resource.New[*v1alpha1.Topping](s, definitions[1])
+	return s, reg, []*resource.Resource{pizzas, toppings}, errors.Join(pizzaErr, toppingErr)
 }

@@ -5,7 +5,7 @@
 //
 //   - scheme.go for the kinds;
 //   - conversion.go for the conversion between the versions;
-//   - admission.go for the defaults and the validation;
+//   - admission.go for the defaults and the validation, and menu.go for the handlers that have them;
 //   - registration.go for the handlers that the API server calls;
 //   - controller.go for the controller, and leader.go for leader election;
 //   - operator.go for the process that runs all parts and creates the certificates of

@@ -5,15 +5,9 @@ import (
 	"errors"
 	"net"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
-	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
@@ -75,13 +69,10 @@ func Run(ctx context.Context, config *rest.Config, listener net.Listener, endpoi
 
 // operator has the parts of the webhooks and the controller, none of which runs yet.
 type operator struct {
-	scheme           *runtime.Scheme
-	registry         *conversion.Registry
-	metrics          *metrics
-	pizzas, toppings cache.SharedIndexInformer
-	known            *reference.Target
-	pizzasOf         *reference.Referrers
-	controller       *controller
+	*Menu
+	registry   *conversion.Registry
+	metrics    *metrics
+	controller *controller
 }
 
 func newOperator(config *rest.Config) (*operator, error) {
@@ -97,33 +88,11 @@ func newOperator(config *rest.Config) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients, err := newClients(config, s)
+	menu, err := NewMenu(config, s)
 	if err != nil {
 		return nil, err
 	}
-	pizzas := newInformer(clients.Pizzas(""), &v1beta1.Pizza{})
-	toppings := newInformer(clients.Toppings(), &v1alpha1.Topping{})
-	pizzasOf, err := reference.NewReferrers(pizzaResource, pizzas, reference.ClusterScoped(toppingResource), ToppingsOf)
-	if err != nil {
-		return nil, err
-	}
-	known, err := reference.NewTarget(reference.ClusterScoped(toppingResource), toppings, func(ctx context.Context, _, name string) error {
-		_, err := clients.Toppings().Get(ctx, name, metav1.GetOptions{})
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &operator{
-		scheme:     s,
-		registry:   registry,
-		metrics:    metrics,
-		pizzas:     pizzas,
-		toppings:   toppings,
-		known:      known,
-		pizzasOf:   pizzasOf,
-		controller: &controller{clients: clients, pizzas: pizzas, toppings: toppings, pizzasOf: pizzasOf},
-	}, nil
+	return &operator{menu, registry, metrics, &controller{clients: menu.clients, pizzas: menu.pizzas, toppings: menu.toppings, pizzasOf: menu.pizzasOf}}, nil
 }
 
 // work reconciles the pizzas until the context is done.

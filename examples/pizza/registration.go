@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
@@ -45,7 +44,7 @@ func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 	}
 	prefix := "/" + e.ReviewVersions[0]
 	measure := op.metrics.admission
-	ofToppings := []admission.Option{measure(validateToppings), admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](op.pizzasOf))}
+	ofToppings := []admission.Option{measure(validateToppings), op.ValidateToppings()}
 	if e.NoFreeToppings {
 		ofToppings = append(ofToppings, admission.Validate(costsSomething, admission.IfChanged("spec.cost")))
 	}
@@ -54,13 +53,9 @@ func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 		registration.Conversion(prefix+"/convert",
 			conversion.NewHandler(op.registry, op.metrics.conversion)),
 		registration.Mutating(defaultPizzas, prefix+"/default/pizzas",
-			admission.NewHandler(op.scheme, measure(defaultPizzas),
-				admission.ConvertWith(op.registry),
-				admission.Mutate(DefaultToppings))),
+			Defaults(op.scheme, op.registry, measure(defaultPizzas))),
 		registration.Validating(validatePizzas, prefix+"/validate/pizzas",
-			admission.NewHandler(op.scheme, measure(validatePizzas),
-				admission.Validate(reference.Exists(op.known, ToppingsOf)),
-				admission.Validate(reference.Exists(op.known, ToppingsOfAlpha)))),
+			admission.NewHandler(op.scheme, append(op.ValidatePizzas(), measure(validatePizzas))...)),
 		registration.Validating(validateToppings, prefix+"/validate/toppings",
 			admission.NewHandler(op.scheme, ofToppings...)),
 		registration.Wrap(op.metrics.count),

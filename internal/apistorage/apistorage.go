@@ -11,8 +11,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // Strategy has the methods of a strategy that are the same for all kinds.
@@ -67,17 +65,9 @@ func (s Status) ConvertToTable(ctx context.Context, obj, options runtime.Object)
 	return s.store.ConvertToTable(ctx, obj, options)
 }
 
-// Body returns the body of a [gvk.Wrapper], or another object itself.
-func Body(obj runtime.Object) runtime.Object {
-	if wrapper, ok := obj.(gvk.Wrapper); ok {
-		return wrapper.Body()
-	}
-	return obj
-}
-
-// Field returns a field of the body of an object, or the zero Value.
+// Field returns a field of an object, or the zero Value.
 func Field(obj runtime.Object, name string) reflect.Value {
-	return reflect.ValueOf(Body(obj)).Elem().FieldByName(name)
+	return reflect.ValueOf(obj).Elem().FieldByName(name)
 }
 
 // KeepStatus resets an object to the old one, except for its status and its managedFields.

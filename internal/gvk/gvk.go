@@ -36,13 +36,6 @@ type AddedInternal struct{}
 
 func (AddedInternal) addedInternal() {}
 
-// Wrapper is an object of an added internal version. Its body is an object of a served version without
-// metadata.
-type Wrapper interface {
-	Body() runtime.Object
-	addedInternal()
-}
-
 // IsAdded reports whether package scheme/resource has added the struct type t to a scheme.
 func IsAdded(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[interface{ addedInternal() }]())

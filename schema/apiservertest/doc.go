@@ -59,6 +59,10 @@
 // [Server.Inject] makes requests of clients fail: the second update of a kind with a conflict, a creation whose answer is
 // lost, all watches, or every request for a while.
 //
+// # Aggregated API servers
+//
+// [RESTOptions] stores the objects of an aggregated API server in memory, so that its tests need no etcd.
+//
 // # Several servers
 //
 // Tests with servers can run in parallel, because servers share only the metrics and the log of

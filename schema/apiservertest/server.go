@@ -25,15 +25,11 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/etcd3"
-	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
 	"k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/crdkit/crdkit/schema/apiservertest/internal/memory"
 
@@ -117,10 +113,6 @@ const pollPeriod = 100 * time.Millisecond
 // run builds the server, and runs it until life is done. It returns when the server is ready. If
 // it returns an error, the server has ended. If the server ends by itself, run calls end.
 func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
-	etcdfeature.DefaultFeatureSupportChecker.CheckClient(context.Background(), endpoint{}, storage.RequestWatchProgress)
-	compactor := etcd3.NewCompactor(s.store.Client, 5*time.Minute, clock.RealClock{}, nil)
-	context.AfterFunc(life, compactor.Stop)
-
 	if gv := rbacv1.SchemeGroupVersion; o.rbac && definedVersions(o.objects)[gv] {
 		end()
 		return fmt.Errorf("RBAC: a CRD defines %s, whose built-in kinds it needs", gv)
@@ -129,7 +121,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	s.handler = front
 	s.config = &rest.Config{Host: "http://apiservertest", Transport: transport{front, life}, QPS: -1}
 
-	options := restOptions{client: s.store, compactor: compactor, clock: endingClock{done: life}}
+	options := newRESTOptions(life, s.store)
 	config, err := s.newConfig(life, options, front.internal, o.rbac)
 	if err != nil {
 		end()

@@ -14,12 +14,15 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
 	"k8s.io/apiserver/pkg/storage/etcd3"
+	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/crdkit/crdkit/schema/apiservertest/internal/memory"
 )
 
 // prefix is the first element of the keys of kube-apiserver (--etcd-prefix).
@@ -48,6 +51,22 @@ func (o restOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.Obj
 		DeleteCollectionWorkers: 1,
 		ResourcePrefix:          keyPrefix(resource),
 	}, nil
+}
+
+// RESTOptions returns the storage of an aggregated API server in a test: instead of etcd, a store in memory, which is empty at
+// first and ends with the context. Assign it to RESTOptionsGetter of the server's configuration. The codec is that of the stored
+// objects; it may be nil for resources that bring their own codec, such as those of package scheme/resource.
+func RESTOptions(ctx context.Context, codec runtime.Codec) generic.RESTOptionsGetter {
+	o := newRESTOptions(ctx, memory.NewClient(ctx))
+	o.codec = codec
+	return o
+}
+
+func newRESTOptions(ctx context.Context, client *kubernetes.Client) restOptions {
+	etcdfeature.DefaultFeatureSupportChecker.CheckClient(context.Background(), endpoint{}, storage.RequestWatchProgress)
+	compactor := etcd3.NewCompactor(client.Client, 5*time.Minute, clock.RealClock{}, nil)
+	context.AfterFunc(ctx, compactor.Stop)
+	return restOptions{client: client, compactor: compactor, clock: endingClock{done: ctx}}
 }
 
 // keyPrefix returns the part of a resource's keys between the prefix and the namespace.

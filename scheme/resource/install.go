@@ -1,88 +1,157 @@
 package resource
 
 import (
+	"errors"
+	"fmt"
+	"net/http"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/emicklei/go-restful/v3"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/warning"
 )
 
-// Install adds the resources to a server, grouped by their API groups. The argument options is the
-// RESTOptionsGetter of the server's configuration. Call Install once with all resources, before the
-// server runs. It returns an error if there are no resources, if the storage of a resource cannot
-// be created, or if the server rejects a group.
-func Install(s *server.GenericAPIServer, options generic.RESTOptionsGetter, types *runtime.Scheme, resources ...*Resource) error {
+// Install adds the resources to a server that was made from the configuration, whose RESTOptionsGetter stores them. Call
+// Install once with all resources, before the server runs. It returns an error if there are no resources, or if the storage
+// or the OpenAPI of a resource cannot be created.
+func Install(s *server.GenericAPIServer, config *server.Config, resources ...*Resource) error {
 	if len(resources) == 0 {
-		return errNoResources
+		return errors.New("resource: no resources to install")
 	}
-	codecs := serializer.NewCodecFactory(types)
-	groups := map[string]*server.APIGroupInfo{}
-	var order []*server.APIGroupInfo
+	i := installer{server: s, config: config, kinds: newKinds(resources), versions: map[schema.GroupVersion]map[string]rest.Storage{}, warnings: map[schema.GroupVersionResource]string{}}
+	var err error
+	if i.openAPI, err = buildOpenAPI(resources); err != nil {
+		return err
+	}
+	if i.converter, err = managedfields.NewTypeConverter(i.openAPI.models, false); err != nil {
+		return err
+	}
 	for _, r := range resources {
-		group := groups[r.name.Group]
-		if group == nil {
-			info := server.NewDefaultAPIGroupInfo(r.name.Group, types, runtime.NewParameterCodec(types), codecs)
-			info.NegotiatedSerializer = textCodecs{codecs}
-			group = &info
-			groups[r.name.Group], order = group, append(order, group)
+		if err := i.store(r); err != nil {
+			return fmt.Errorf("resource: %s: %w", r.crd.Name, err)
 		}
-		objects, status, err := r.store(options)
+	}
+	groups := map[string][]schema.GroupVersion{}
+	for gv := range i.versions {
+		groups[gv.Group] = append(groups[gv.Group], gv)
+		if err := i.version(gv); err != nil {
+			return fmt.Errorf("resource: %s: %w", gv, err)
+		}
+	}
+	for name, versions := range groups {
+		slices.SortFunc(versions, func(a, b schema.GroupVersion) int {
+			return version.CompareKubeAwareVersionStrings(b.Version, a.Version)
+		})
+		group := metav1.APIGroup{Name: name}
+		for _, gv := range versions {
+			group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version})
+		}
+		group.PreferredVersion = group.Versions[0]
+		s.DiscoveryGroupManager.AddGroup(group)
+		s.Handler.NonGoRestfulMux.Handle(server.APIGroupPrefix+"/"+name, discovery.NewAPIGroupHandler(s.Serializer, group))
+	}
+	return s.AddPostStartHook("resource-openapi", func(server.PostStartHookContext) error { return i.openAPI.publish(s) })
+}
+
+type installer struct {
+	server    *server.GenericAPIServer
+	config    *server.Config
+	kinds     kinds
+	openAPI   *openAPI
+	converter managedfields.TypeConverter
+	versions  map[schema.GroupVersion]map[string]rest.Storage
+	warnings  map[schema.GroupVersionResource]string // of deprecated versions
+}
+
+// store adds the storages of the served versions of a resource.
+func (i *installer) store(r *Resource) error {
+	for v := range slices.Values(r.crd.Spec.Versions) {
+		if !v.Served {
+			continue
+		}
+		gv := r.version(v.Name)
+		storages, err := r.store(i.kinds, i.config.RESTOptionsGetter, &v)
 		if err != nil {
 			return err
 		}
-		for _, gv := range r.versions {
-			storage := group.VersionedResourcesStorageMap[gv.Version]
-			if storage == nil {
-				storage = map[string]rest.Storage{}
-				group.VersionedResourcesStorageMap[gv.Version] = storage
-			}
-			storage[r.name.Resource] = objects
-			if status != nil {
-				storage[r.name.Resource+"/status"] = status
+		if i.versions[gv] == nil {
+			i.versions[gv] = map[string]rest.Storage{}
+		}
+		for path, storage := range storages {
+			i.versions[gv][path] = storage
+			i.server.RegisterDestroyFunc(storage.Destroy)
+			if ready, ok := storage.(rest.StorageWithReadiness); ok {
+				i.server.StorageReadinessHook.RegisterStorage(metav1.GroupVersionResource(gv.WithResource(path)), ready)
 			}
 		}
+		i.warnings[gv.WithResource(r.crd.Spec.Names.Plural)] = r.definition.Version(v.Name).DeprecationWarning()
 	}
-	return s.InstallAPIGroups(order...)
+	return nil
 }
 
-// textCodecs leave out protobuf, which the types do not support: a client that prefers protobuf and
-// accepts JSON must get JSON.
-type textCodecs struct{ serializer.CodecFactory }
-
-func (c textCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
-	return slices.DeleteFunc(slices.Clone(c.CodecFactory.SupportedMediaTypes()), func(i runtime.SerializerInfo) bool {
-		return i.MediaType == runtime.ContentTypeProtobuf
+// version serves a version. Its handlers have a container of their own, because the server makes OpenAPI of the Go types of
+// those in its container.
+func (i *installer) version(gv schema.GroupVersion) error {
+	codecs := newCodecs(i.kinds)
+	group := &endpoints.APIGroupVersion{
+		Storage: i.versions[gv], Root: server.APIGroupPrefix, GroupVersion: gv,
+		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metav1.SchemeGroupVersion,
+		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(i.kinds.Scheme),
+		Namer: meta.NewAccessor(), Typer: i.kinds.Scheme, Creater: i.kinds, Convertor: i.kinds, UnsafeConvertor: i.kinds, Defaulter: i.kinds, ConvertabilityChecker: i.kinds,
+		TypeConverter: i.converter, EquivalentResourceRegistry: i.server.EquivalentResourceRegistry,
+		Authorizer: i.server.Authorizer, Admit: i.config.AdmissionControl,
+		MinRequestTimeout: time.Duration(i.config.MinRequestTimeout) * time.Second, MaxRequestBodyBytes: i.config.MaxRequestBodyBytes,
+	}
+	container := restful.NewContainer()
+	container.Router(restful.CurlyRouter{})
+	container.ServiceErrorHandler(func(e restful.ServiceError, req *restful.Request, resp *restful.Response) {
+		if e.Code == http.StatusNotFound { // as for custom resources, in plain text
+			http.NotFound(resp, req.Request)
+			return
+		}
+		err := apierrors.NewGenericServerResponse(e.Code, "", schema.GroupResource{}, "", e.Message, 0, false)
+		responsewriters.ErrorNegotiated(err, i.server.Serializer, schema.GroupVersion{}, resp, req.Request)
 	})
-}
-
-// Codec returns the codec of the storage, and the versions in which the codec encodes objects.
-// Objects are stored as JSON in the highest-priority version that defines the kind, and decoded
-// from any version to the internal version, which [New] adds if the API has none. Pass the codec to
-// options.NewRecommendedOptions, and assign the versions to EncodeVersioner of its
-// Etcd.StorageConfig.
-func Codec(types *runtime.Scheme) (runtime.Codec, runtime.GroupVersioner) {
-	codecs := serializer.NewCodecFactory(types)
-	json, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	stored := storageVersions{types}
-	return codecs.CodecForVersions(json.Serializer, codecs.UniversalDeserializer(), stored, runtime.InternalGroupVersioner), stored
-}
-
-// storageVersions chooses the version in which a kind is stored.
-type storageVersions struct{ types *runtime.Scheme }
-
-func (storageVersions) Identifier() string { return "storage" }
-
-func (v storageVersions) KindForGroupVersionKinds(kinds []schema.GroupVersionKind) (schema.GroupVersionKind, bool) {
-	for _, kind := range kinds {
-		for _, gv := range v.types.PrioritizedVersionsForGroup(kind.Group) {
-			if stored := gv.WithKind(kind.Kind); v.types.Recognizes(stored) {
-				return stored, true
+	resources, _, err := group.InstallREST(container)
+	if err != nil {
+		return err
+	}
+	i.server.AggregatedDiscoveryGroupManager.AddGroupVersion(gv.Group, apidiscoveryv2.APIVersionDiscovery{
+		Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: gv.Version, Resources: resources,
+	})
+	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if info, ok := request.RequestInfoFrom(req.Context()); ok {
+			if text := i.warnings[gv.WithResource(info.Resource)]; text != "" {
+				warning.AddWarning(req.Context(), "", text)
 			}
 		}
-	}
-	return schema.GroupVersionKind{}, false
+		// A strategic merge patch needs a Go type.
+		if req.Method == http.MethodPatch && strings.HasPrefix(req.Header.Get("Content-Type"), string(types.StrategicMergePatchType)) {
+			err := negotiation.NewUnsupportedMediaTypeError([]string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)})
+			responsewriters.ErrorNegotiated(err, codecs, gv, w, req)
+			return
+		}
+		container.Dispatch(w, req)
+	})
+	path := server.APIGroupPrefix + "/" + gv.String()
+	i.server.Handler.NonGoRestfulMux.Handle(path, handler)
+	i.server.Handler.NonGoRestfulMux.HandlePrefix(path+"/", handler)
+	return nil
 }

@@ -2,26 +2,25 @@ package resource
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage"
 
-	"github.com/crdkit/crdkit/internal/apistorage"
+	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/coerce"
 	"github.com/crdkit/crdkit/internal/gvk"
+	crdschema "github.com/crdkit/crdkit/schema"
 )
 
 // Object is a pointer to a Go type with TypeMeta and ObjectMeta.
@@ -33,57 +32,18 @@ type Object interface {
 // Option configures a resource.
 type Option func(*Resource)
 
-// ClusterScoped makes the resource cluster-scoped. By default, a resource is namespaced.
-func ClusterScoped() Option { return func(r *Resource) { r.strategy.namespaced = false } }
-
-// ShortNames sets short names of the resource for kubectl, such as pz.
-func ShortNames(names ...string) Option { return func(r *Resource) { r.shortNames = names } }
-
-// Categories sets the categories of the resource for kubectl. For example, kubectl get all lists
-// the resources in the category all.
-func Categories(names ...string) Option { return func(r *Resource) { r.categories = names } }
-
-// Columns sets the columns of kubectl get between the columns Name and Age. The function cells
-// returns the cells of an object, one for each column. T must be the type argument of [New].
-func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDefinition) Option {
-	return func(r *Resource) {
-		r.expect("Columns", reflect.TypeFor[T](), r.goType)
-		r.table.columns = columns
-		r.table.cells = func(obj runtime.Object) ([]any, error) {
-			typed, err := unwrap[T](obj)
-			if err != nil {
-				return nil, fmt.Errorf("resource: table of %s: %w", r.name, err)
-			}
-			return cells(typed), nil
-		}
-	}
-}
-
-// Fields sets a function that returns the fields for field selectors, beside metadata.name and
-// metadata.namespace. T must be the type argument of [New]. Also declare the fields of each served
-// version with scheme.FieldLabels.
-func Fields[T Object](of func(obj T) fields.Set) Option {
-	return func(r *Resource) {
-		r.expect("Fields", reflect.TypeFor[T](), r.goType)
-		r.fields = func(obj runtime.Object) (fields.Set, error) {
-			typed, err := unwrap[T](obj)
-			if err != nil {
-				return nil, fmt.Errorf("resource: fields of %s: %w", r.name, err)
-			}
-			return of(typed), nil
-		}
-	}
-}
-
-// Validate sets the function that validates objects on creation, when old is nil, on update, and on
-// updates of the status. T is the Go type of a served version, so that errors have the fields of
-// the object that the user wrote. Set a function for each served version, or for none. The
-// functions must not change the objects. Metadata is validated separately.
+// Validate sets the function that validates objects on creation, when old is nil, on update, and on updates of the status and
+// the scale. T is the Go type of a served version, so that errors have the fields of the object that the user wrote. Set a
+// function for each served version, or for none. The functions are called for objects that the definition accepts, and get
+// copies of them.
 func Validate[T Object](f func(ctx context.Context, obj, old T) field.ErrorList) Option {
 	return func(r *Resource) {
-		r.expect("Validate", reflect.TypeFor[T](), r.served...)
-		r.validated = append(r.validated, reflect.TypeFor[T]())
-		r.strategy.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, old any) field.ErrorList {
+		t := reflect.TypeFor[T]()
+		if !slices.Contains(r.served, t) {
+			r.errs = append(r.errs, fmt.Errorf("the type argument of Validate is %s, expected one of %v", t, r.served))
+		}
+		r.validated = append(r.validated, t)
+		r.types.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, old any) field.ErrorList {
 			before, _ := old.(T) // nil on creation
 			return f(ctx, obj.(T), before)
 		})
@@ -92,164 +52,163 @@ func Validate[T Object](f func(ctx context.Context, obj, old T) field.ErrorList)
 
 // Resource is the storage of one kind in all its versions.
 type Resource struct {
-	name       schema.GroupResource
-	kind       string
-	versions   []schema.GroupVersion
-	shortNames []string
-	categories []string
-	fields     func(obj runtime.Object) (fields.Set, error)
-	table      tableOf
-	strategy   strategy
-	newObject  func() runtime.Object
-	newList    func() runtime.Object
-	goType     reflect.Type   // T of New
-	served     []reflect.Type // the types of the versions, as pointers
+	definition *crdschema.Definition
+	crd        *apiextensionsv1.CustomResourceDefinition // that of the definition
+	kind       coerce.Kind
+	types      *runtime.Scheme // the Go types of all versions, and their conversions
+	hub        schema.GroupVersion
+	served     []reflect.Type // the types of the served versions, as pointers
 	validated  []reflect.Type // those with a function of Validate
 	errs       []error        // mistakes in the options
 }
 
-// expect adds an error unless the type argument of an option is one of the expected types.
-func (r *Resource) expect(option string, got reflect.Type, expected ...reflect.Type) {
-	if !slices.Contains(expected, got) {
-		r.errs = append(r.errs, fmt.Errorf("resource: %s: the type argument of %s is %s, expected one of %v", r.name.Resource, option, got, expected))
-	}
-}
-
-// expectValidation adds an error for each served version without validation, if another version has
-// a function of Validate, so that no user can write an object that one version refuses in another
-// one. A generated function, which is in the scheme, counts too.
-func (r *Resource) expectValidation(s *runtime.Scheme) {
-	for i, t := range r.served {
-		if len(r.validated) > 0 && !s.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
-			r.errs = append(r.errs, fmt.Errorf("resource: %s: version %s of %s has no Validate[%s], but %s has one: expected a function for each served version or for none",
-				r.name.Resource, r.versions[i].Version, r.kind, t, r.validated[0]))
-		}
-	}
-}
-
-// New returns the resource of a kind. The name is the plural, such as pizzas. If T has a field
-// Status, the resource has the status subresource.
+// New returns the resource that a definition describes: its names, scope and categories, and for each served version the
+// schema with its defaults and rules, the columns, the selectable fields, and the subresources status and scale. Nothing of
+// this is said again in Go.
 //
-// The server converts every object to T, even between two other versions, so fields that T does not
-// have are lost. T must be the Go type of the internal version of the kind
-// ([runtime.APIVersionInternal]) or, if the API has none, of the served version that is the hub of
-// the conversions. In the latter case, New adds an internal version to the scheme.
+// The scheme has the Go types of all versions, and their conversions. Between two versions, the server converts objects to T
+// and from there to the other version, so fields that the Go types do not have are lost. T is the Go type of the internal
+// version ([runtime.APIVersionInternal]) or of the version that is the hub of the conversions. Objects are stored in the
+// storage version of the definition. A conversion webhook of the definition is not called.
 //
-// New also adds the functions of [Validate] to the scheme. Call New after you have added the
-// conversions to the scheme, and before the server runs. New returns an error if
+// New adds the functions of [Validate] to the scheme. It returns an error if
 //
-//   - the scheme lacks T, its list, or a served version of the kind,
-//   - T is of a served version, and the scheme has an internal version of the kind,
-//   - T is of a served version, and another version lacks a conversion or a list with ListMeta and
-//     Items,
+//   - T is of another kind than the definition,
+//   - the scheme lacks a version of the definition, or its conversion from or to T,
+//   - the definition has preserveUnknownFields,
 //   - one served version has a function of Validate, and another one has none, or
-//   - an option has a type argument of another kind or version.
-func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, error) {
-	r, err := newResource[T](s, name)
-	if err != nil {
-		return nil, fmt.Errorf("resource: %s: %w", name, err)
+//   - an option has a type argument of another kind.
+func New[T Object](types *runtime.Scheme, definition *crdschema.Definition, opts ...Option) (*Resource, error) {
+	crd := definition.CustomResourceDefinition()
+	r := &Resource{
+		definition: definition, crd: crd, types: types,
+		kind: coerce.Kind{GroupKind: definition.GroupKind(), Structural: map[string]*structuralschema.Structural{}},
+	}
+	hub, err := gvk.Of(types, reflect.TypeFor[T]())
+	if err != nil || hub.GroupKind() != r.kind.GroupKind {
+		return nil, errors.Join(fmt.Errorf("resource: %s: the type argument of New is %s, expected a type of %s", crd.Name, reflect.TypeFor[T](), r.kind.GroupKind), err)
+	}
+	r.hub = hub.GroupVersion()
+	if crd.Spec.PreserveUnknownFields {
+		r.errs = append(r.errs, errors.New("spec.preserveUnknownFields: Invalid value: true: expected a structural schema"))
+	}
+	for _, version := range definition.Versions() {
+		r.kind.Structural[version] = definition.Version(version).Structural()
+		obj, err := types.New(r.kind.GroupKind.WithVersion(version))
+		if err != nil {
+			r.errs = append(r.errs, fmt.Errorf("the scheme lacks version %s of %s", version, r.kind.GroupKind))
+			continue
+		}
+		if definition.Version(version).Served() {
+			r.served = append(r.served, reflect.TypeOf(obj))
+		}
+		object, hub := reflect.TypeOf(obj).Elem(), reflect.TypeFor[T]().Elem()
+		if object != hub && (!gvk.Converts(types, object, hub) || !gvk.Converts(types, hub, object)) {
+			r.errs = append(r.errs, fmt.Errorf("the scheme has no conversion between %s and %s", object, hub))
+		}
 	}
 	for _, opt := range opts {
 		opt(r)
 	}
-	r.expectValidation(s)
-	if err := errors.Join(r.errs...); err != nil {
-		return nil, err
+	r.expectValidation()
+	for i, err := range r.errs {
+		r.errs[i] = fmt.Errorf("resource: %s: %w", crd.Name, err)
+	}
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
 	}
 	return r, nil
 }
 
-func newResource[T Object](s *runtime.Scheme, name string) (*Resource, error) {
-	kind, err := gvk.Of(s, reflect.TypeFor[T]())
-	if err != nil {
-		return nil, err
-	}
-	list, err := s.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err != nil {
-		return nil, err
-	}
-	r := &Resource{
-		name:      schema.GroupResource{Group: kind.Group, Resource: name},
-		kind:      kind.Kind,
-		goType:    reflect.TypeFor[T](),
-		newObject: func() runtime.Object { return zero[T]() },
-		newList:   func() runtime.Object { return reflect.New(reflect.TypeOf(list).Elem()).Interface().(runtime.Object) },
-	}
-	known := s.AllKnownTypes()
-	for _, gv := range s.PrioritizedVersionsForGroup(kind.Group) {
-		if t, ok := known[gv.WithKind(kind.Kind)]; ok {
-			r.versions = append(r.versions, gv)
-			r.served = append(r.served, reflect.PointerTo(t))
+// expectValidation adds an error for each served version without validation, if another version has a function of Validate, so
+// that no user can write an object that one version refuses in another one. A generated function, which is in the scheme,
+// counts too.
+func (r *Resource) expectValidation() {
+	for _, t := range r.served {
+		if len(r.validated) > 0 && !r.types.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
+			r.errs = append(r.errs, fmt.Errorf("there is no Validate[%s], but a Validate[%s]: expected a function for each served version or for none", t, r.validated[0]))
 		}
 	}
-	if len(r.versions) == 0 {
-		return nil, fmt.Errorf("the scheme has no served version of %s", kind.GroupKind())
+}
+
+// version returns a version of the kind's group.
+func (r *Resource) version(name string) schema.GroupVersion {
+	return schema.GroupVersion{Group: r.kind.GroupKind.Group, Version: name}
+}
+
+// typed returns an object as its Go type.
+func (r *Resource) typed(u *unstructured.Unstructured) (runtime.Object, error) {
+	obj, err := r.types.New(u.GroupVersionKind())
+	if err != nil {
+		return nil, err
 	}
-	if kind.Version != runtime.APIVersionInternal {
-		if err := addHub[T](s, kind, r.versions); err != nil {
+	text, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, err
+	}
+	return obj, codec.Decode(text, obj)
+}
+
+// convert returns an object in a version: itself, or a new one, of whose metadata only labels and annotations may differ. The
+// internal version is that of the object, as for custom resources on a server.
+func (r *Resource) convert(u *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+	to := r.version(version)
+	if to == u.GroupVersionKind().GroupVersion() || version == runtime.APIVersionInternal {
+		return u, nil
+	}
+	obj, err := r.typed(u)
+	if err != nil {
+		return nil, err
+	}
+	for _, gv := range []schema.GroupVersion{r.hub, to} {
+		next, err := r.types.New(gv.WithKind(r.kind.GroupKind.Kind))
+		if err != nil {
 			return nil, err
 		}
-		r.newObject = func() runtime.Object { return &hub[T]{Object: zero[T]()} }
-		r.newList = func() runtime.Object { return &hubList[T]{} }
-	}
-	r.strategy = newStrategy(s)
-	if apistorage.Field(r.newObject(), "Status").IsValid() {
-		r.strategy.versions = r.versions
-	}
-	return r, nil
-}
-
-// store returns the storage of the objects and of their status. If the kind has no status, the
-// second result is nil.
-func (r *Resource) store(options generic.RESTOptionsGetter) (rest.Storage, rest.Storage, error) {
-	write := r.strategy
-	attributes := func(obj runtime.Object) (labels.Set, fields.Set, error) {
-		accessor, ok := obj.(Object)
-		if !ok {
-			return nil, nil, fmt.Errorf("resource: %s: a %T has no metadata", r.name, obj)
+		if reflect.TypeOf(next) == reflect.TypeOf(obj) {
+			continue
 		}
-		m := metadata(accessor)
-		set := generic.ObjectMetaFieldsSet(m, write.namespaced)
-		if r.fields == nil {
-			return m.Labels, set, nil
+		if err := r.types.Convert(obj, next, nil); err != nil {
+			return nil, err
 		}
-		own, err := r.fields(obj)
-		return m.Labels, generic.MergeFieldsSets(set, own), err
+		obj = next
 	}
-	store := &registry.Store{
-		NewFunc:                   r.newObject,
-		NewListFunc:               r.newList,
-		DefaultQualifiedResource:  r.name,
-		SingularQualifiedResource: schema.GroupResource{Group: r.name.Group, Resource: strings.ToLower(r.kind)},
-		PredicateFunc: func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
-			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes}
-		},
-		CreateStrategy: write, UpdateStrategy: write, DeleteStrategy: write, ResetFieldsStrategy: write,
-		TableConvertor: r.table,
+	obj.GetObjectKind().SetGroupVersionKind(to.WithKind(r.kind.GroupKind.Kind))
+	// In JSON, a number is an integer or not, whatever its Go type is.
+	text, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes}); err != nil {
-		return nil, nil, fmt.Errorf("resource: %s: %w", r.name, err)
+	out := &unstructured.Unstructured{}
+	if err := out.UnmarshalJSON(text); err != nil {
+		return nil, err
 	}
-	main := objectREST{store, r}
-	if write.versions == nil {
-		return main, nil, nil
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
+		labels, annotations := out.GetLabels(), out.GetAnnotations()
+		out.Object["metadata"] = runtime.DeepCopyJSON(metadata)
+		out.SetLabels(labels)
+		out.SetAnnotations(annotations)
 	}
-	return main, apistorage.NewStatus(store, statusStrategy{write}), nil
+	_, err = r.kind.Coerce(out, false, false)
+	return out, err
 }
 
-// objectREST serves the objects.
-type objectREST struct {
-	*registry.Store
-	resource *Resource
+// validate calls the function for the version of an object, if there is one.
+func (r *Resource) validate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	sample, err := r.types.New(obj.GetObjectKind().GroupVersionKind())
+	if err == nil && !r.types.HasValidationFunc(sample) {
+		return nil
+	}
+	after, err := r.typed(obj.(*unstructured.Unstructured))
+	var before runtime.Object
+	if err == nil && old != nil {
+		before, err = r.typed(old.(*unstructured.Unstructured))
+	}
+	switch {
+	case err != nil:
+		return field.ErrorList{field.InternalError(nil, err)}
+	case old == nil:
+		return r.types.Validate(ctx, nil, after)
+	}
+	return r.types.ValidateUpdate(ctx, nil, after, before)
 }
-
-var (
-	_ rest.StandardStorage    = objectREST{}
-	_ rest.ShortNamesProvider = objectREST{}
-	_ rest.CategoriesProvider = objectREST{}
-)
-
-func (r objectREST) ShortNames() []string { return r.resource.shortNames }
-func (r objectREST) Categories() []string { return r.resource.categories }
-
-var errNoResources = errors.New("resource: no resources to install")

@@ -1,254 +1,216 @@
-package resource
+package resource_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/operation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/server"
 
-	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/scheme/resource"
 )
 
-// ownPizza is the internal version of a pizza.
-type ownPizza struct {
-	metav1.TypeMeta
-	metav1.ObjectMeta
-	Spec   []string
-	Status string
-}
-
-type ownPizzaList struct {
-	metav1.TypeMeta
-	metav1.ListMeta
-	Items []ownPizza
-}
-
-func (h *ownPizza) DeepCopyObject() runtime.Object     { c := *h; c.ObjectMeta = *h.DeepCopy(); return &c }
-func (l *ownPizzaList) DeepCopyObject() runtime.Object { c := *l; return &c }
-
-var internal = schema.GroupVersion{Group: v1beta1.GroupVersion.Group, Version: runtime.APIVersionInternal}
-
-// pizzas returns the types of pizzas in two versions and the internal one.
-func pizzas() *runtime.Scheme {
-	s, err := scheme.New(
-		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
-		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
-		scheme.APIServer(),
-		scheme.Functions(func(s *runtime.Scheme) error {
-			s.AddKnownTypeWithName(internal.WithKind("Pizza"), &ownPizza{})
-			s.AddKnownTypeWithName(internal.WithKind("PizzaList"), &ownPizzaList{})
-			reg := conversion.NewRegistry(s)
-			if err := conversion.AddSpoke(reg, fromAlpha, toAlpha); err != nil {
-				return err
-			}
-			if err := conversion.AddSpoke(reg, fromBeta, toBeta); err != nil {
-				return err
-			}
-			return reg.AddToScheme(s)
-		}))
-	if err != nil {
-		panic(err)
-	}
+// types returns the types and conversions of package pizza.
+func types(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s, err := pizza.NewScheme()
+	check(t, err)
+	reg, err := pizza.NewRegistry(s)
+	check(t, err)
+	check(t, scheme.Install(s, scheme.APIServer(), scheme.Functions(reg.AddToScheme)))
 	return s
 }
 
-func fromAlpha(_ context.Context, in *v1alpha1.Pizza, out *ownPizza) error {
-	out.Spec = in.Spec.Toppings
-	return nil
-}
-
-func toAlpha(_ context.Context, in *ownPizza, out *v1alpha1.Pizza) error {
-	out.Spec.Toppings = in.Spec
-	return nil
-}
-
-func fromBeta(_ context.Context, in *v1beta1.Pizza, out *ownPizza) error {
-	for _, topping := range in.Spec.Toppings {
-		out.Spec = append(out.Spec, topping.Name)
+// definition returns the definition of pizzas, with changes of its versions v1alpha1 and v1beta1.
+func definition(t *testing.T, change ...func(alpha, beta *apiextensionsv1.CustomResourceDefinitionVersion)) *schema.Definition {
+	t.Helper()
+	d, err := schema.Parse(pizza.Definitions()[0])
+	check(t, err)
+	crd := d.CustomResourceDefinition()
+	for _, f := range change {
+		f(&crd.Spec.Versions[0], &crd.Spec.Versions[1])
 	}
-	return nil
+	d, err = schema.New(crd)
+	check(t, err)
+	return d
 }
 
-func toBeta(_ context.Context, in *ownPizza, out *v1beta1.Pizza) error {
-	for _, name := range in.Spec {
-		out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
-	}
-	return nil
+func pizzas(t *testing.T, s *runtime.Scheme, d *schema.Definition, opts ...resource.Option) *resource.Resource {
+	t.Helper()
+	r, err := resource.New[*v1beta1.Pizza](s, d, opts...)
+	check(t, err)
+	return r
 }
 
-// required returns an error if there are no toppings.
-func required(toppings int) field.ErrorList {
-	if toppings > 0 {
-		return nil
-	}
-	return field.ErrorList{field.Required(field.NewPath("spec", "toppings"), "")}
-}
-
-func ExampleNew() {
-	s := pizzas()
-	r, err := New[*ownPizza](s, "pizzas",
-		ShortNames("pz"),
-		Columns(func(p *ownPizza) []any { return []any{strings.Join(p.Spec, ", ")} }, metav1.TableColumnDefinition{Name: "Toppings", Type: "string"}),
-		Validate(func(_ context.Context, p, _ *v1alpha1.Pizza) field.ErrorList { return required(len(p.Spec.Toppings)) }),
-		Validate(func(_ context.Context, p, _ *v1beta1.Pizza) field.ErrorList { return required(len(p.Spec.Toppings)) }))
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(r.name, r.versions)
-	fmt.Println(s.Validate(context.Background(), nil, &v1beta1.Pizza{}))
-	// Output:
-	// pizzas.restaurant.programming-kubernetes.info [restaurant.programming-kubernetes.info/v1beta1 restaurant.programming-kubernetes.info/v1alpha1]
-	// [spec.toppings: Required value]
-}
+func accept[T resource.Object](context.Context, T, T) field.ErrorList { return nil }
 
 func TestNew_Errors(t *testing.T) {
-	other := runtime.NewScheme()
-	other.AddKnownTypeWithName(internal.WithKind("Pizza"), &ownPizza{})
-	noVersions := runtime.NewScheme()
-	noVersions.AddKnownTypeWithName(internal.WithKind("Pizza"), &ownPizza{})
-	noVersions.AddKnownTypeWithName(internal.WithKind("PizzaList"), &ownPizzaList{})
-	unconverted := scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{})
-	separate, err := scheme.New(scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}), unconverted)
-	if err != nil {
-		t.Fatal(err)
+	const name = "resource: pizzas.restaurant.programming-kubernetes.info: "
+	preserving := definition(t).CustomResourceDefinition()
+	preserving.Spec.PreserveUnknownFields = true
+	for i := range preserving.Spec.Versions {
+		preserving.Spec.Versions[i].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}}
 	}
-	_, external := New[*v1beta1.Pizza](pizzas(), "pizzas")
-	_, otherColumns := New[*v1beta1.Pizza](served(t), "pizzas", Columns(func(*v1alpha1.Pizza) []any { return nil }))
-	_, otherFields := New[*v1beta1.Pizza](served(t), "pizzas", Fields(func(*v1alpha1.Pizza) fields.Set { return nil }))
-	_, otherKind := New[*v1beta1.Pizza](served(t), "pizzas", Validate(func(_ context.Context, _, _ *v1alpha1.Topping) field.ErrorList { return nil }))
-	twice := served(t)
-	if _, err := New[*v1beta1.Pizza](twice, "pizzas"); err != nil {
-		t.Fatal(err)
+	preserves, err := schema.New(preserving)
+	check(t, err)
+	bare, err := scheme.New(scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}))
+	check(t, err)
+	unconverted, err := pizza.NewScheme()
+	check(t, err)
+	alpha, beta := resource.Validate(accept[*v1alpha1.Pizza]), resource.Validate(accept[*v1beta1.Pizza])
+	create := func(s *runtime.Scheme, d *schema.Definition, opts ...resource.Option) error {
+		_, err := resource.New[*v1beta1.Pizza](s, d, opts...)
+		return err
 	}
-	_, otherHub := New[*v1alpha1.Pizza](twice, "pizzas")
-	_, noConversion := New[*v1beta1.Pizza](separate, "pizzas")
-	_, unknown := New[*ownPizza](runtime.NewScheme(), "pizzas")
-	_, noList := New[*ownPizza](other, "pizzas")
-	_, unserved := New[*ownPizza](noVersions, "pizzas")
+	_, topping := resource.New[*v1alpha1.Topping](types(t), definition(t))
+	_, unknown := resource.New[*v1alpha1.Topping](bare, definition(t))
+	generated := types(t)
+	generated.AddValidationFunc(&v1alpha1.Pizza{}, func(context.Context, operation.Operation, any, any) field.ErrorList { return nil })
 	for want, err := range map[string]error{
-		"resource: pizzas: the internal version of Pizza is resource.ownPizza: pass that version to New instead of v1beta1.Pizza": external,
-		"resource: pizzas: the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                 noConversion,
-		"resource: pizzas: type *resource.ownPizza is not registered in the scheme":                                               unknown,
-		"resource: pizzas: no kind \"PizzaList\" is registered for the internal version of group":                                 noList,
-		"resource: pizzas: the scheme has no served version of Pizza.restaurant.programming-kubernetes.info":                      unserved,
-		"resource: pizzas: the type argument of Columns is *v1alpha1.Pizza, expected one of [*v1beta1.Pizza]":                     otherColumns,
-		"resource: pizzas: the type argument of Fields is *v1alpha1.Pizza, expected one of [*v1beta1.Pizza]":                      otherFields,
-		"resource: pizzas: the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":  otherKind,
-		"resource: pizzas: New has been called for Pizza with another type than v1alpha1.Pizza":                                   otherHub,
-		"resource: no resources to install":                             Install(nil, nil, pizzas()),
-		"resource: CustomResourceDefinition 1: error unmarshaling JSON": OpenAPI(&server.Config{}, pizzas(), "x", []byte("[]")),
-		"resource: CustomResourceDefinition 1: x: the scheme lacks restaurant.programming-kubernetes.info/v2 Pizza, or its list": OpenAPI(&server.Config{}, pizzas(), "x", []byte(crd("v2"))),
-		"resource: CustomResourceDefinition 2: x: version v1beta1 has no schema":                                                 OpenAPI(&server.Config{}, pizzas(), "x", []byte(crd("v1alpha1", "schema: {openAPIV3Schema: {type: object}}")), []byte(crd("v1beta1"))),
+		name + "the type argument of New is *v1alpha1.Topping, expected a type of Pizza.restaurant.programming-kubernetes.info": topping,
+		name + "the type argument of New is *v1alpha1.Topping, expected a type of Pizza.restaurant.programming-kubernetes.info\n" +
+			"type *v1alpha1.Topping is not registered in the scheme: ": unknown,
+		name + "the scheme lacks version v1alpha1 of Pizza.restaurant.programming-kubernetes.info":                                              create(bare, definition(t)),
+		name + "the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                                          create(unconverted, definition(t)),
+		name + "spec.preserveUnknownFields: Invalid value: true: expected a structural schema":                                                  create(types(t), preserves),
+		name + "the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":                           create(types(t), definition(t), alpha, beta, resource.Validate(accept[*v1alpha1.Topping])),
+		name + "there is no Validate[*v1alpha1.Pizza], but a Validate[*v1beta1.Pizza]: expected a function for each served version or for none": create(types(t), definition(t), beta),
+		name + "there is no Validate[*v1beta1.Pizza], but a Validate[*v1alpha1.Pizza]: expected a function for each served version or for none": create(types(t), definition(t), alpha),
+		"resource: no resources to install": resource.Install(nil, nil),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
+	check(t, errors.Join(create(types(t), definition(t)), create(types(t), definition(t), alpha, beta)))
+	check(t, create(generated, definition(t), beta)) // a function of validation-gen counts
+	unserved := definition(t, func(alpha, _ *apiextensionsv1.CustomResourceDefinitionVersion) { alpha.Served = false })
+	check(t, create(types(t), unserved, beta))
 }
 
-// crd returns a CustomResourceDefinition of one version, with what is added to it.
-func crd(version string, more ...string) string {
-	return "metadata: {name: x}\nspec:\n  group: " + internal.Group + "\n  names: {kind: Pizza, listKind: PizzaList}\n  versions:\n  - name: " + version + "\n    " + strings.Join(more, "\n    ") + "\n"
-}
-
-func TestStrategy_KeepsStatusAndCountsGenerations(t *testing.T) {
-	r, err := New[*ownPizza](pizzas(), "pizzas")
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := &ownPizza{Spec: []string{"ham"}, Status: "new"}
-	old.Name = "a"
-	r.strategy.PrepareForCreate(t.Context(), old)
-	if old.Status != "" || old.Generation != 1 {
-		t.Errorf("created: got status %q, generation %d", old.Status, old.Generation)
-	}
-	old.Status = "baked"
-	for name, c := range map[string]struct {
-		change     func(*ownPizza)
-		status     bool
-		generation int64
-		want       string
-	}{
-		"a label":                 {func(h *ownPizza) { h.Labels = map[string]string{"a": "b"} }, false, 1, "baked"},
-		"the spec":                {func(h *ownPizza) { h.Spec = nil }, false, 2, "baked"},
-		"the status":              {func(h *ownPizza) { h.Status = "eaten" }, false, 1, "baked"},
-		"the status, as such":     {func(h *ownPizza) { h.Status, h.Spec, h.Labels = "eaten", nil, map[string]string{"a": "b"} }, true, 1, "eaten"},
-		"the generation, by hand": {func(h *ownPizza) { h.Generation = 9 }, false, 1, "baked"},
-	} {
-		obj := old.DeepCopyObject().(*ownPizza)
-		c.change(obj)
-		if c.status {
-			statusStrategy{r.strategy}.PrepareForUpdate(t.Context(), obj, old)
-			if diff := cmp.Diff([]string{"ham"}, obj.Spec); diff != "" || obj.Labels != nil {
-				t.Errorf("%s: labels %v, spec (-want +got):\n%s", name, obj.Labels, diff)
+// The hub may be a type of the internal version. Of the metadata, conversions only decide about labels and annotations.
+func TestNew_InternalHub(t *testing.T) {
+	t.Parallel()
+	internal := runtimeschema.GroupVersion{Group: v1beta1.GroupVersion.Group, Version: runtime.APIVersionInternal}
+	s := types(t)
+	s.AddKnownTypeWithName(internal.WithKind("Pizza"), &ownPizza{})
+	check(t, errors.Join(
+		addConversion(s, func(in *v1alpha1.Pizza, out *ownPizza) { out.Labels, out.Names = in.Labels, in.Spec.Toppings }),
+		addConversion(s, func(in *ownPizza, out *v1alpha1.Pizza) { out.Labels, out.Spec.Toppings = in.Labels, in.Names }),
+		addConversion(s, func(in *v1beta1.Pizza, out *ownPizza) {
+			out.Labels = in.Labels
+			for _, topping := range in.Spec.Toppings {
+				out.Names = append(out.Names, topping.Name)
 			}
-		} else {
-			r.strategy.PrepareForUpdate(t.Context(), obj, old)
-		}
-		if obj.Status != c.want || obj.Generation != c.generation {
-			t.Errorf("%s: got status %q, generation %d, want %q, %d", name, obj.Status, obj.Generation, c.want, c.generation)
-		}
+		}),
+		addConversion(s, func(in *ownPizza, out *v1beta1.Pizza) {
+			out.Labels = in.Labels
+			for _, name := range in.Names {
+				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
+			}
+		})))
+	r, err := resource.New[*ownPizza](s, definition(t))
+	check(t, err)
+	c := newClient(t, serve(t, s, r))
+	got := c.send("create v1alpha1", `{"metadata":{"name":"a","labels":{"a":"b"},"annotations":{"c":"d"},"finalizers":["e.f/g"]},"spec":{"toppings":["ham"]}}`)
+	if want := `201 {"toppings":["ham"]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := c.send("get v1beta1 a", ""), `200 {"toppings":[{"name":"ham","quantity":1}]}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	metadata := c.answer["metadata"].(map[string]any)
+	if got, want := fmt.Sprintf("%v %v %v %v", metadata["name"], metadata["labels"], metadata["annotations"], metadata["finalizers"]), "a map[a:b] <nil> [e.f/g]"; got != want || metadata["uid"] == nil {
+		t.Errorf("got metadata %v, want %s", metadata, want)
 	}
 }
 
-func TestCodec_StoresThePreferredVersion(t *testing.T) {
-	codec, versions := Codec(pizzas())
-	text, err := runtime.Encode(codec, &ownPizza{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: []string{"ham"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `"apiVersion":"restaurant.programming-kubernetes.info/v1beta1"`; !strings.Contains(string(text), want) {
-		t.Errorf("got %s, want %s", text, want)
-	}
-	for _, stored := range []string{string(text), `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"a"},"spec":{"toppings":["ham"]}}`} {
-		obj, err := runtime.Decode(codec, []byte(stored))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"ham"}, obj.(*ownPizza).Spec); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", stored, diff)
-		}
-	}
-	if kind, ok := versions.KindForGroupVersionKinds([]schema.GroupVersionKind{internal.WithKind("Pasta")}); ok {
-		t.Errorf("an unknown kind is stored as %s", kind)
-	}
+// ownPizza is an internal version of a pizza.
+type ownPizza struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Names []string
 }
 
-func TestColumns_BetweenNameAndAge(t *testing.T) {
-	r, err := New[*ownPizza](pizzas(), "pizzas", Columns(func(p *ownPizza) []any { return []any{len(p.Spec)} }, metav1.TableColumnDefinition{Name: "Toppings", Type: "integer"}))
-	if err != nil {
-		t.Fatal(err)
+func (p *ownPizza) DeepCopyObject() runtime.Object { c := *p; c.ObjectMeta = *p.DeepCopy(); return &c }
+
+func addConversion[A, B any](s *runtime.Scheme, convert func(*A, *B)) error {
+	return s.AddConversionFunc((*A)(nil), (*B)(nil), func(in, out any, _ conversion.Scope) error {
+		convert(in.(*A), out.(*B))
+		return nil
+	})
+}
+
+// A function gets the object before the request too, in the version of the request, and only if the rules accept the object.
+func TestValidate_OldObject(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	record := func(version string, cost, before *float64, updated bool) field.ErrorList {
+		value := func(p *float64) any {
+			if p == nil {
+				return "none"
+			}
+			return *p
+		}
+		calls = append(calls, fmt.Sprintf("%s: updated %t, cost %v, was %v", version, updated, value(cost), value(before)))
+		if cost != nil && *cost == 13 {
+			return field.ErrorList{field.Invalid(field.NewPath("status", "cost"), *cost, "bad luck")}
+		}
+		return nil
 	}
-	list := &ownPizzaList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []ownPizza{{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: []string{"ham"}}}}
-	table, err := r.table.ConvertToTable(t.Context(), list, nil)
-	if err != nil {
-		t.Fatal(err)
+	s := types(t)
+	c := newClient(t, serve(t, s, pizzas(t, s, definition(t),
+		resource.Validate(func(_ context.Context, p, old *v1alpha1.Pizza) field.ErrorList {
+			if old == nil {
+				old = &v1alpha1.Pizza{}
+			}
+			return record("v1alpha1", p.Status.Cost, old.Status.Cost, old.UID != "")
+		}),
+		resource.Validate(func(_ context.Context, p, old *v1beta1.Pizza) field.ErrorList {
+			if old == nil {
+				old = &v1beta1.Pizza{}
+			}
+			return record("v1beta1", p.Status.Cost, old.Status.Cost, old.UID != "")
+		}))))
+	var got []string
+	for _, request := range [][2]string{
+		{"create v1beta1", `{"metadata":{"name":"a"},"spec":{"toppings":[{"name":"ham","quantity":0}]}}`},
+		{"create v1beta1", `{"metadata":{"name":"a"},"spec":{"toppings":[{"name":"ham"}]}}`},
+		{"patch v1alpha1 a/status", `{"status":{"cost":2}}`},
+		{"patch v1beta1 a/status", `{"status":{"cost":13}}`},
+		{"patch v1beta1 a", `{"metadata":{"labels":{"a":"b"}}}`},
+	} {
+		got = append(got, c.send(request[0], request[1]))
 	}
-	var columns []string
-	for _, c := range table.ColumnDefinitions {
-		columns = append(columns, c.Name)
+	if diff := cmp.Diff([]string{
+		`422 Invalid, spec.toppings[0].quantity: FieldValueInvalid`,
+		`201 {"toppings":[{"name":"ham","quantity":1}]}`,
+		`200 {"toppings":["ham"]}`,
+		`422 Invalid, status.cost: FieldValueInvalid`,
+		`200 {"toppings":[{"name":"ham","quantity":1}]}`,
+	}, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Name", "Toppings", "Age"}, columns); diff != "" {
-		t.Errorf("columns (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]any{"a", 1, "<unknown>"}, table.Rows[0].Cells); diff != "" || table.ResourceVersion != "7" {
-		t.Errorf("resourceVersion %s, cells (-want +got):\n%s", table.ResourceVersion, diff)
-	}
-	if table, err = r.table.ConvertToTable(t.Context(), list, &metav1.TableOptions{NoHeaders: true}); err != nil || table.ColumnDefinitions != nil {
-		t.Errorf("without headers: got %v, %v", table, err)
-	}
-	if _, err := r.table.ConvertToTable(t.Context(), &v1beta1.Pizza{}, nil); err == nil || !strings.Contains(err.Error(), "got a *v1beta1.Pizza, expected a *resource.ownPizza") {
-		t.Errorf("another type: got %v", err)
+	if diff := cmp.Diff([]string{
+		"v1beta1: updated false, cost none, was none",
+		"v1alpha1: updated true, cost 2, was none",
+		"v1beta1: updated true, cost 13, was 2",
+		"v1beta1: updated true, cost 2, was 2",
+	}, calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }

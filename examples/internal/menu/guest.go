@@ -15,19 +15,28 @@ import (
 // need what Margherita and DoublePortion have created.
 type Guest struct{ show.Kubectl }
 
+// UnknownToppings orders a pizza of toppings that do not exist.
+func (g Guest) UnknownToppings(ctx context.Context) error {
+	return g.Fail(ctx, Pizza("margherita", "mozzarella", "tomato"), Create,
+		"is invalid", `spec.toppings[0]: Not found: "mozzarella"`, `spec.toppings[1]: Not found: "tomato"`)
+}
+
 // Margherita creates toppings, and a pizza of them.
 func (g Guest) Margherita(ctx context.Context) error {
 	all := Topping("mozzarella", "1.0") + Topping("tomato", "0.5") + Topping("salami", "1.5") + Pizza("margherita", "mozzarella", "tomato")
 	return g.Succeed(ctx, all, Create, "topping."+Group+"/mozzarella created", "pizza."+Group+"/margherita created")
 }
 
-// BothVersions reads it in both versions.
+// BothVersions reads it in both versions, and in a table.
 func (g Guest) BothVersions(ctx context.Context) error {
 	if err := g.Succeed(ctx, "", []string{"get", Alphas, "margherita", "-o", "yaml"}, "  toppings:\n  - mozzarella\n  - tomato\n"); err != nil {
 		return err
 	}
-	return g.Succeed(ctx, "", []string{"get", Betas, "margherita", "-o", "yaml"},
-		"  toppings:\n  - name: mozzarella\n    quantity: 1\n  - name: tomato\n    quantity: 1\n")
+	if err := g.Succeed(ctx, "", []string{"get", Betas, "margherita", "-o", "yaml"},
+		"  toppings:\n  - name: mozzarella\n    quantity: 1\n  - name: tomato\n    quantity: 1\n"); err != nil {
+		return err
+	}
+	return g.Succeed(ctx, "", []string{"get", Alphas, "margherita"}, "NAME", "TOPPINGS", "COST", "AGE", `["mozzarella","tomato"]`)
 }
 
 // DoublePortion creates a pizza that says a topping twice in v1alpha1.
@@ -71,6 +80,21 @@ func (g Guest) UnknownField(ctx context.Context) error {
 		return err
 	}
 	return g.spec(ctx, Betas, "unknown", `{"toppings":[{"name":"tomato","quantity":1}]}`)
+}
+
+// Quantities orders pizzas that the rules of the definition refuse.
+func (g Guest) Quantities(ctx context.Context) error {
+	var absurd string
+	for _, toppings := range []string{"{name: tomato, quantity: 0}", "{name: tomato, quantity: 1000000000}", "{name: tomato, quantity: 60}, {name: salami, quantity: 60}"} {
+		absurd += Manifest(v1beta1.GroupVersion.String(), "Pizza", "absurd", "spec:\n  toppings: ["+toppings+"]")
+	}
+	if err := g.Fail(ctx, absurd, Create,
+		"spec.toppings[0].quantity: Invalid value: 0: spec.toppings[0].quantity in body should be greater than or equal to 1",
+		"spec.toppings[0].quantity: Invalid value: 1000000000: spec.toppings[0].quantity in body should be less than or equal to 100",
+		"a pizza has at most 100 portions of toppings"); err != nil {
+		return err
+	}
+	return g.Succeed(ctx, "", []string{"get", Alphas, "margherita"}, `["mozzarella","tomato"]`)
 }
 
 // UsedTopping deletes a topping that pizzas use, which fails, and one that none does.

@@ -3,6 +3,7 @@ package show
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"k8s.io/client-go/rest"
 
@@ -23,6 +24,21 @@ type Cluster interface {
 	Dir() string
 	// Stop ends the server.
 	Stop() error
+}
+
+// KubectlOf returns the kubectl of a cluster's administrator, and shows its commands on out.
+func KubectlOf(c Cluster, out io.Writer) (Kubectl, error) {
+	kubeconfig, err := c.Kubeconfig(c.Config())
+	return Kubectl{Path: c.Kubectl(), Kubeconfig: kubeconfig, Out: out}, err
+}
+
+// UserKubeconfig returns the path of a kubeconfig file of a user of a cluster.
+func UserKubeconfig(c Cluster, user string) (string, error) {
+	config, err := c.User(user)
+	if err != nil {
+		return "", err
+	}
+	return c.Kubeconfig(config)
 }
 
 // ControlPlane returns a function that starts etcd and kube-apiserver.

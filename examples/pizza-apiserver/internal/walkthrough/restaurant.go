@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,12 +17,8 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
-const (
-	// user is whom the server is to the kube-apiserver: its service account.
-	user = "system:serviceaccount:" + apiserver.Namespace + ":" + apiserver.Name
-	// host is the name by which the kube-apiserver knows it.
-	host = apiserver.Name + "." + apiserver.Namespace + ".svc"
-)
+// user is whom the server is to the kube-apiserver: its service account.
+const user = "system:serviceaccount:" + apiserver.Namespace + ":" + apiserver.Name
 
 // Restaurant is a control plane with the pizza server beside it, and the server's etcd.
 type Restaurant struct {
@@ -42,20 +37,12 @@ func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := cp.Kubeconfig(cp.Config())
+	kubectl, err := show.KubectlOf(cp, out)
 	if err != nil {
 		return nil, err
 	}
-	kubectl := show.Kubectl{Path: cp.Kubectl(), Kubeconfig: kubeconfig, Out: out}
-	r := &Restaurant{
-		Guest: menu.Guest{Kubectl: kubectl}, binary: binary,
-		etcdBinary: filepath.Join(filepath.Dir(cp.Kubectl()), "etcd"),
-	}
-	config, err := cp.User(user)
-	if err != nil {
-		return nil, err
-	}
-	if r.userConfig, err = cp.Kubeconfig(config); err != nil {
+	r := &Restaurant{Guest: menu.Guest{Kubectl: kubectl}, binary: binary, etcdBinary: filepath.Join(filepath.Dir(cp.Kubectl()), "etcd")}
+	if r.userConfig, err = show.UserKubeconfig(cp, user); err != nil {
 		return nil, err
 	}
 	if r.dir, err = os.MkdirTemp(cp.Dir(), "r"); err != nil { // the path of a socket is short
@@ -96,7 +83,7 @@ func (r *Restaurant) permit(ctx context.Context) error {
 // socket is that of the server's etcd.
 func (r *Restaurant) socket() string { return "unix://" + filepath.Join(r.dir, "etcd.sock") }
 
-func (r *Restaurant) startEtcd(ctx context.Context) (err error) {
+func (r *Restaurant) startEtcd(context.Context) (err error) {
 	fmt.Fprintln(r.Out, "$ etcd --listen-client-urls=unix://etcd.sock … &")
 	r.etcd, err = show.Start("etcd", filepath.Join(r.dir, "etcd.log"), exec.Command(r.etcdBinary,
 		"--data-dir="+filepath.Join(r.dir, "data"),
@@ -105,16 +92,7 @@ func (r *Restaurant) startEtcd(ctx context.Context) (err error) {
 		"--listen-peer-urls=http://127.0.0.1:0",
 		"--unsafe-no-fsync",
 	))
-	if err != nil {
-		return err
-	}
-	return r.etcd.Await(ctx, func() error {
-		conn, err := net.Dial("unix", filepath.Join(r.dir, "etcd.sock"))
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	})
+	return err // the server waits for it
 }
 
 // certificate is the file with the certificate that the server makes for itself.
@@ -136,21 +114,16 @@ func (r *Restaurant) startServer(ctx context.Context) (err error) {
 		return err
 	}
 	return r.server.Await(ctx, func() error {
-		body, err := r.get(ctx, "/readyz?verbose")
+		ca, err := os.ReadFile(r.certificate())
+		if err != nil {
+			return err
+		}
+		body, err := show.Get(ctx, ca, apiserver.Host, r.port, "/readyz?verbose")
 		if err == nil {
-			fmt.Fprintf(r.Out, "$ curl --cacert certs/apiserver.crt --connect-to ::127.0.0.1:%d 'https://%s/readyz?verbose'\n%s", r.port, host, show.Indent(body))
+			fmt.Fprintf(r.Out, "$ curl --cacert certs/apiserver.crt --connect-to ::127.0.0.1:%d 'https://%s/readyz?verbose'\n%s", r.port, apiserver.Host, show.Indent(body))
 		}
 		return err
 	})
-}
-
-// get reads a page of the server itself.
-func (r *Restaurant) get(ctx context.Context, path string) (string, error) {
-	ca, err := os.ReadFile(r.certificate())
-	if err != nil {
-		return "", err
-	}
-	return show.Get(ctx, ca, host, r.port, path)
 }
 
 // register tells the kube-apiserver about the server, and waits until it forwards to it.
@@ -189,8 +162,7 @@ func apiServices(manifests []byte) (services []byte) {
 }
 
 // Close stops the server in order, and ends its etcd, which is no longer needed.
-func (r *Restaurant) Close() error {
-	var err error
+func (r *Restaurant) Close() (err error) {
 	if r.server != nil {
 		err = r.stopServer()
 	}

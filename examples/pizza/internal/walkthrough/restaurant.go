@@ -47,11 +47,10 @@ type Restaurant struct {
 // Open prepares a restaurant on a cluster: the user that the operator's service
 // account is, and a port for the operator, which binary is. Each command is shown on out.
 func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
-	kubeconfig, err := cp.Kubeconfig(cp.Config())
+	kubectl, err := show.KubectlOf(cp, out)
 	if err != nil {
 		return nil, err
 	}
-	kubectl := show.Kubectl{Path: cp.Kubectl(), Kubeconfig: kubeconfig, Out: out}
 	// The embedded server learns of a change at once, and shares the processors with kubectl. A replica that
 	// was stopped for three times the interval does not rotate the CA when the Secret is deleted.
 	r := &Restaurant{Guest: menu.Guest{Kubectl: kubectl}, binary: binary, many: 500}
@@ -65,11 +64,7 @@ func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
 	if r.client, err = rest.UnversionedRESTClientFor(config); err != nil {
 		return nil, err
 	}
-	user, err := cp.User(operatorUser)
-	if err != nil {
-		return nil, err
-	}
-	userConfig, err := cp.Kubeconfig(user)
+	userConfig, err := show.UserKubeconfig(cp, operatorUser)
 	if err != nil {
 		return nil, err
 	}

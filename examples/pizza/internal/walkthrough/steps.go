@@ -42,17 +42,17 @@ func (r *Restaurant) Steps() []show.Step {
 		}
 		add("the API server trusts the operator", of(r.registered))
 		add("the API server sends them", of(r.called))
-		add("unknown toppings are denied, all in one answer", r.unknownToppings)
+		add("unknown toppings are denied, all in one answer", r.UnknownToppings)
 		add("toppings and a margherita are created in one go", r.Margherita)
 		add("a double portion is quantity 2", r.DoublePortion)
 		add("the cost appears, and follows the price of a topping", r.cost)
 		add("a topping that is used cannot be deleted", r.UsedTopping)
 		add("an overwritten CA bundle is repaired", r.brokenBundle)
 		add("the Secret is deleted, and pizzas can still be read", r.deletedSecret)
-		add("the same pizza is read in both versions", r.bothVersions)
+		add("the same pizza is read in both versions", r.BothVersions)
 		add("a pizza without toppings becomes a salami pizza", r.Salami)
 		add("an unknown field is pruned", r.UnknownField)
-		add("absurd quantities are refused, and the operator goes on", r.quantities)
+		add("absurd quantities are refused, and the operator goes on", r.Quantities)
 		add("a watch delivers events in the other version", r.WatchOther)
 		add(fmt.Sprintf("%d pizzas are the same pizzas in both versions", r.many), r.manyPizzas)
 		add("the restaurant closes", of(r.close))
@@ -268,18 +268,6 @@ func (r *Restaurant) called(ctx context.Context, version string) error {
 	return nil
 }
 
-func (r *Restaurant) unknownToppings(ctx context.Context) error {
-	return r.Fail(ctx, menu.Pizza("margherita", "mozzarella", "tomato"), menu.Create,
-		"is invalid", `spec.toppings[0]: Not found: "mozzarella"`, `spec.toppings[1]: Not found: "tomato"`)
-}
-
-func (r *Restaurant) bothVersions(ctx context.Context) error {
-	if err := r.BothVersions(ctx); err != nil {
-		return err
-	}
-	return r.Succeed(ctx, "", []string{"get", menu.Alphas, "margherita"}, "NAME", "TOPPINGS", "COST", "AGE", `["mozzarella","tomato"]`)
-}
-
 func (r *Restaurant) cost(ctx context.Context) error {
 	costs := func(want float64) error {
 		if err := show.Eventually(ctx, 2*time.Minute, func() error {
@@ -309,20 +297,6 @@ func (r *Restaurant) cost(ctx context.Context) error {
 		return err
 	}
 	return costs(2.7)
-}
-
-func (r *Restaurant) quantities(ctx context.Context) error {
-	var absurd string
-	for _, toppings := range []string{"{name: tomato, quantity: 0}", "{name: tomato, quantity: 1000000000}", "{name: tomato, quantity: 60}, {name: salami, quantity: 60}"} {
-		absurd += menu.Manifest(v1beta1.GroupVersion.String(), "Pizza", "absurd", "spec:\n  toppings: ["+toppings+"]")
-	}
-	if err := r.Fail(ctx, absurd, menu.Create,
-		"spec.toppings[0].quantity: Invalid value: 0: spec.toppings[0].quantity in body should be greater than or equal to 1",
-		"spec.toppings[0].quantity: Invalid value: 1000000000: spec.toppings[0].quantity in body should be less than or equal to 100",
-		"a pizza has at most 100 portions of toppings"); err != nil {
-		return err
-	}
-	return r.Succeed(ctx, "", []string{"get", menu.Alphas, "margherita"}, `["mozzarella","tomato"]`)
 }
 
 func (r *Restaurant) manyPizzas(ctx context.Context) error {

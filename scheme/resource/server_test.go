@@ -1,0 +1,185 @@
+package resource_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/scheme/resource"
+)
+
+// inProcess has options and a configuration leave out what needs a cluster and etcd.
+func inProcess(ctx context.Context, o *options.RecommendedOptions, config *server.RecommendedConfig) {
+	o.Etcd, o.CoreAPI, o.Authentication, o.Authorization, o.Admission = nil, nil, nil, nil, nil
+	o.Features.EnablePriorityAndFairness = false
+	config.RESTOptionsGetter = apiservertest.RESTOptions(ctx, nil)
+	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+}
+
+// listen returns the listener of a server in this process.
+func listen() net.Listener {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	return listener
+}
+
+// serve runs a server with resources until the test ends, and returns the configuration of its clients.
+func serve(t *testing.T, types *runtime.Scheme, resources ...*resource.Resource) *rest.Config {
+	t.Helper()
+	return serveWith(t, memory(t), types, resources...)
+}
+
+// memory returns a storage that outlives the servers of a test.
+func memory(t *testing.T) generic.RESTOptionsGetter {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	return apiservertest.RESTOptions(ctx, nil)
+}
+
+func serveWith(t *testing.T, storage generic.RESTOptionsGetter, types *runtime.Scheme, resources ...*resource.Resource) *rest.Config {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	o := options.NewRecommendedOptions("/registry", nil)
+	config := server.NewRecommendedConfig(serializer.NewCodecFactory(types))
+	inProcess(ctx, o, config)
+	config.RESTOptionsGetter = storage
+	o.SecureServing.Listener, o.SecureServing.ServerCert.CertDirectory = listen(), "" // in memory
+	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	resource.OpenAPI(&config.Config, "test")
+	check(t, o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, nil))
+	check(t, o.ApplyTo(config))
+	srv, err := config.Complete().New("test", server.NewEmptyDelegate())
+	check(t, err)
+	check(t, resource.Install(srv, &config.Config, resources...))
+	stopped := make(chan error, 1)
+	go func() { stopped <- srv.PrepareRun().RunWithContext(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+	ready(t.Context(), srv.LoopbackClientConfig)
+	return srv.LoopbackClientConfig
+}
+
+// ready waits until a server is ready.
+func ready(ctx context.Context, config *rest.Config) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			panic("the server is not ready")
+		}
+		c, err := rest.HTTPClientFor(config)
+		if err != nil {
+			panic(err)
+		}
+		resp, err := c.Get(config.Host + "/readyz")
+		if err != nil {
+			continue
+		}
+		resp.Body.Close()
+		if resp.StatusCode == 200 || ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// client sends requests for pizzas of the namespace default.
+type client struct {
+	t        *testing.T
+	http     *http.Client
+	host     string
+	warnings []string // of the last answer
+	answer   map[string]any
+}
+
+func newClient(t *testing.T, config *rest.Config) *client {
+	t.Helper()
+	c, err := rest.HTTPClientFor(config)
+	check(t, err)
+	return &client{t: t, http: c, host: config.Host + "/apis/" + v1beta1.GroupVersion.Group + "/"}
+}
+
+// methods are the methods and content types of the verbs of send.
+var methods = map[string][2]string{
+	"create": {http.MethodPost, "application/json"}, "get": {http.MethodGet, "application/json"}, "update": {http.MethodPut, "application/json"},
+	"patch": {http.MethodPatch, "application/merge-patch+json"}, "apply": {http.MethodPatch, "application/apply-patch+yaml"},
+	"strategic": {http.MethodPatch, "application/strategic-merge-patch+json"},
+}
+
+// send sends a request, such as "patch v1beta1 a/status", and returns the spec of the answer, or the reason and causes of an
+// error. The body is completed by apiVersion and kind.
+func (c *client) send(request, body string) string {
+	c.t.Helper()
+	verb, rest, _ := strings.Cut(request, " ")
+	version, name, _ := strings.Cut(rest, " ")
+	path := version + "/namespaces/default/pizzas"
+	if strings.HasPrefix(name, "?") {
+		path += name
+	} else if name != "" {
+		path += "/" + name
+	}
+	if verb != "patch" && verb != "get" && verb != "strategic" {
+		body = fmt.Sprintf(`{"apiVersion":"%s/%s","kind":"Pizza",%s`, v1beta1.GroupVersion.Group, version, strings.TrimPrefix(body, "{"))
+	}
+	return c.do(methods[verb][0], path, methods[verb][1], body)
+}
+
+func (c *client) do(method, path, contentType, body string) string {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.host+path, strings.NewReader(body))
+	check(c.t, err)
+	req.Header.Set("Content-Type", contentType)
+	resp, err := c.http.Do(req)
+	check(c.t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	check(c.t, err)
+	c.warnings, c.answer = resp.Header.Values("Warning"), nil
+	var status metav1.Status
+	if resp.StatusCode >= 400 {
+		if err := json.Unmarshal(text, &status); err != nil {
+			return fmt.Sprint(resp.StatusCode, " ", string(text))
+		}
+		result := fmt.Sprint(resp.StatusCode, " ", cmp.Or(string(status.Reason), status.Message))
+		if status.Details != nil {
+			for _, cause := range status.Details.Causes {
+				result += fmt.Sprintf(", %s: %s", cause.Field, cause.Type)
+			}
+		}
+		c.t.Log(status.Message)
+		return result
+	}
+	check(c.t, json.Unmarshal(text, &c.answer))
+	spec, err := json.Marshal(c.answer["spec"])
+	check(c.t, err)
+	return fmt.Sprint(resp.StatusCode, " ", string(spec))
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
