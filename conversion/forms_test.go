@@ -15,7 +15,6 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // A direct conversion is shorter than the way through the hub.
@@ -47,12 +46,6 @@ type internalThing struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 	Parts []string
-}
-
-// addedThing is such as package scheme/resource adds.
-type addedThing struct {
-	internalThing
-	gvk.AddedInternal
 }
 
 func (*internalThing) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
@@ -127,7 +120,6 @@ func TestAddSchemeFunctions_MissingFunctions(t *testing.T) {
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: runtime.APIVersionInternal, Kind: "Lonely"}, &addedThing{})
 	for kind, want := range map[string]string{"Nothing": "is not registered in the scheme", "Lonely": "has no other version in the scheme"} {
 		err := conversion.AddSchemeFunctions(conversion.NewRegistry(s), thingVersion("v1").WithKind(kind))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -35,8 +35,8 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 		return fmt.Errorf("conversion: %s is not registered in the scheme", hub)
 	}
 	var spokes []schema.GroupVersionKind
-	for kind, t := range known {
-		if kind.GroupKind() == hub.GroupKind() && kind.Version != hub.Version && !gvk.IsAdded(t) {
+	for kind := range known {
+		if kind.GroupKind() == hub.GroupKind() && kind.Version != hub.Version {
 			spokes = append(spokes, kind)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiconversion "k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,20 +19,6 @@ var (
 	betaTypes  = scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{})
 	pizzaKind  = v1alpha1.GroupVersion.WithKind("Pizza")
 )
-
-func TestDefault_SetsItemsOfLists(t *testing.T) {
-	s, err := scheme.New(alphaTypes, scheme.Default(func(p *v1alpha1.Pizza) { p.Spec.Toppings = append(p.Spec.Toppings, "salami") }))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := &v1alpha1.PizzaList{Items: make([]v1alpha1.Pizza, 2)}
-	s.Default(list)
-	s.Default(&list.Items[1])
-	got := [][]string{list.Items[0].Spec.Toppings, list.Items[1].Spec.Toppings}
-	if diff := cmp.Diff([][]string{{"salami"}, {"salami", "salami"}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
 
 func TestAPIServer_AddsStatus(t *testing.T) {
 	s, err := scheme.New(alphaTypes, scheme.APIServer())
@@ -85,7 +70,6 @@ func TestNew_NamesWhatIsIncomplete(t *testing.T) {
 		opts []scheme.Option
 		want string
 	}{
-		"a default without types": {[]scheme.Option{alphaTypes, scheme.Default(func(*v1beta1.Pizza) {})}, "default of *v1beta1.Pizza: no kind is registered"},
 		"a conversion": {[]scheme.Option{alphaTypes, withHub, scheme.Functions(func(s *runtime.Scheme) error {
 			return s.AddConversionFunc((*hub)(nil), (*v1alpha1.Pizza)(nil), convert)
 		})}, "v1alpha1: kind Pizza has no conversion from v1alpha1.Pizza to scheme_test.hub"},

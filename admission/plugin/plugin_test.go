@@ -28,12 +28,15 @@ var types = func() *runtime.Scheme {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Topping{}, &v1alpha1.ToppingList{}),
-		scheme.Default(func(p *v1beta1.Pizza) {
-			for i := range p.Spec.Toppings {
-				if p.Spec.Toppings[i].Quantity == nil {
-					p.Spec.Toppings[i].Quantity = new(int32(1))
+		scheme.Functions(func(s *runtime.Scheme) error {
+			s.AddTypeDefaultingFunc(&v1beta1.Pizza{}, func(obj any) {
+				for i, topping := range obj.(*v1beta1.Pizza).Spec.Toppings {
+					if topping.Quantity == nil {
+						obj.(*v1beta1.Pizza).Spec.Toppings[i].Quantity = new(int32(1))
+					}
 				}
-			}
+			})
+			return nil
 		}))
 	if err != nil {
 		panic(err)

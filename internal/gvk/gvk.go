@@ -30,17 +30,6 @@ func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// AddedInternal is embedded in the types that package scheme/resource adds to a scheme, as the internal
-// version of a kind whose API has none.
-type AddedInternal struct{}
-
-func (AddedInternal) addedInternal() {}
-
-// IsAdded reports whether package scheme/resource has added the struct type t to a scheme.
-func IsAdded(t reflect.Type) bool {
-	return t.Implements(reflect.TypeFor[interface{ addedInternal() }]())
-}
-
 // Name returns the kind and name of an object for messages. Namespace and name may be empty.
 func Name(kind, namespace, name string) string {
 	switch {
