@@ -62,11 +62,12 @@
 // 9,997 levels. Up to GOMAXPROCS goroutines, and at most eight, convert a request of more than 256
 // KiB.
 //
-// Conversion stops when the context of the request is done. The API server has no time limit of its
-// own for a conversion: it disconnects when the client's own request times out. The logger of the
-// context (klog.FromContext) logs failures, but not successes.
+// The API server waits 30 seconds for a conversion (apiserver/pkg/util/webhook/webhook.go). One second before, the
+// context of your functions is done; return then, so that the error names the object. Go cannot stop a function that does
+// not return: the handler logs it, and until it returns, refuses to convert the same objects. The logger of the context
+// (klog.FromContext) logs failures, but not successes.
 //
-// The time to parse a resource.Quantity is not limited: resource.ParseQuantity takes one second for
+// A resource.Quantity may take long to parse: resource.ParseQuantity takes one second for
 // 1e-7620000, and a hundred times longer if the exponent has one more digit. The pattern that
 // controller-gen generates for quantities allows both. With these markers on each field of type
 // resource.Quantity, the API server rejects values that are slow to parse, and values that

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"net/http"
 	"runtime"
 	"sync"
@@ -26,6 +27,8 @@ type Option func(*handler)
 type handler struct {
 	registry *Registry
 	observe  func(Observation)
+	seed     maphash.Seed
+	late     sync.Map // hashes and desired versions of objects: see watch
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers ConversionReviews
@@ -34,7 +37,7 @@ type handler struct {
 // The handler converts all objects of a review, in their order, or none. If a conversion fails, the
 // API server shows the user the message of the response, which names the object and the reason.
 // Objects that have the desired version already are returned unchanged. Conversion stops when the
-// API server closes the connection.
+// API server closes the connection or, as the package documentation says, before it gives up.
 //
 // If a request is not a valid review, the handler answers with an HTTP error and a Status:
 //
@@ -50,7 +53,7 @@ type handler struct {
 // NewHandler panics if [Registry.Check] without CRDs returns an error, so that mistakes are found
 // at startup.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
-	h := &handler{registry: r}
+	h := &handler{registry: r, seed: maphash.MakeSeed()}
 	for _, opt := range opts {
 		opt(h)
 	}
@@ -98,10 +101,13 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	b = append(b, `,"convertedObjects":[`...)
 
 	all := batch{text: b}
-	if asked.large {
+	var end func()
+	end, all.failed, all.err = h.watch(ctx, asked, to)
+	switch {
+	case all.err != nil:
+	case asked.large:
 		h.convertInParallel(ctx, req, asked.parts, &all, to)
-		asked.parts = nil // the next request must not hold their texts
-	} else {
+	default:
 		c := h.registry.newConverter()
 		for i := range asked.objects {
 			if !h.convertNext(ctx, c, &all, &asked.objects[i], nil, to) {
@@ -112,6 +118,9 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 			h.registry.release(c)
 		}
 	}
+	end()
+	asked.parts, asked.text = nil, nil // the next request must not hold them
+
 	if h.observe != nil && !review.Refused(all.err) { // which says nothing about the conversion
 		if all.err != nil {
 			all.seen = nil // the answer has no objects
@@ -150,13 +159,13 @@ func (h *handler) convertNext(ctx context.Context, c *converter, b *batch, o *ob
 	}
 	text, err := c.convertObject(ctx, b.text, o, at, to)
 	if err != nil {
-		b.failed, b.err = c.knownKind(), fmt.Errorf("request.objects[%d]: %w", i, err)
+		b.failed, b.err = h.registry.knownKind(o), fmt.Errorf("request.objects[%d]: %w", i, err)
 		return false
 	}
 	b.text = text
 	b.n++
 	if h.observe != nil {
-		b.count(c.knownKind(), 1)
+		b.count(h.registry.knownKind(o), 1)
 	}
 	return true
 }

@@ -41,11 +41,11 @@ func (b *batch) count(kind schema.GroupVersionKind, n int) {
 	b.seen[kind] += n
 }
 
-// knownKind returns the kind and version of the converter's object, or the empty kind if
-// the registry does not know them.
-func (c *converter) knownKind() schema.GroupVersionKind {
-	gvk := c.object.gv.WithKind(c.object.kind)
-	if k := c.registry.kinds[gvk.GroupKind()]; k != nil {
+// knownKind returns the kind and version of an object, or the empty kind if the registry does not
+// know them.
+func (r *Registry) knownKind(o *object) schema.GroupVersionKind {
+	gvk := o.gv.WithKind(o.kind)
+	if k := r.kinds[gvk.GroupKind()]; k != nil {
 		if _, ok := k.routes[[2]string{gvk.Version, gvk.Version}]; ok {
 			return gvk
 		}

@@ -16,10 +16,11 @@ type request struct {
 	large    bool
 	objects  []object // unless the request is large
 	parts    []batch  // if it is
+	text     []byte   // of all objects
 }
 
 func (r *request) Reset(large bool) {
-	r.desired, r.large, r.objects, r.parts = "", large, r.objects[:0], nil
+	r.desired, r.large, r.objects, r.parts, r.text = "", large, r.objects[:0], nil, nil
 }
 
 func (r *request) Read(name []byte, c *rawjson.Cursor) error {
@@ -41,12 +42,12 @@ const partSize = 32 << 10
 // are read only when they are converted, because together they would take many times the memory of
 // their text.
 func (r *request) readObjects(c *rawjson.Cursor) error {
-	r.objects, r.parts = r.objects[:0], nil
+	r.objects, r.parts, r.text = r.objects[:0], nil, nil
 	if c.Begins() == 'n' {
 		c.Value()
 		return nil
 	}
-	n := 0
+	n, begin := 0, c.Offset()
 	for c.Enter('['); c.Next('['); n++ {
 		switch {
 		case !r.large:
@@ -66,5 +67,6 @@ func (r *request) readObjects(c *rawjson.Cursor) error {
 			return fmt.Errorf("request.objects[%d]: %w", n, err)
 		}
 	}
+	r.text = c.Since(begin)
 	return nil
 }

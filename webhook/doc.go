@@ -32,24 +32,12 @@
 // gets a 503, those of up to 256 KiB after two seconds, with a Retry-After of one second, and the
 // API server retries it up to ten times (k8s.io/client-go/rest/with_retry.go). A review that is too
 // large even alone gets a 413. An eighth of the memory is reserved for reviews that need at most 1
-// MiB.
+// MiB. A function that does not return keeps the memory of its review.
 //
 // The server does not protect clients from one another, because it does not limit the number of
 // connections, requests and handshakes. A client that opens all connections that the process may
 // have, or fills the memory for reviews and stalls, repeatedly blocks others until its deadlines
-// pass. Use a NetworkPolicy that admits only the API servers:
-//
-//	apiVersion: networking.k8s.io/v1
-//	kind: NetworkPolicy
-//	metadata: {name: webhook-from-api-servers}
-//	spec:
-//	  podSelector: {matchLabels: {app: backup-operator}}
-//	  policyTypes: [Ingress]
-//	  ingress:
-//	  - from: [{ipBlock: {cidr: 10.0.0.0/28}}] # the nodes of the control plane
-//	    ports: [{port: 8443}]
-//
-// The probes of the kubelet pass, because a pod always accepts connections from its own node.
+// pass. [github.com/crdkit/crdkit/webhook/registration.NetworkPolicy] admits only the API servers.
 //
 // # Limitations
 //

@@ -6,7 +6,8 @@
 // Use promhttp to serve the metrics of the registry:
 //
 //   - crdkit_conversion_reviews_total, by result: success or failure;
-//   - crdkit_conversion_duration_seconds, a histogram of the duration of reviews;
+//   - crdkit_conversion_duration_seconds, a histogram of the duration of reviews, by group, kind, from and to of one
+//     object. Most reviews of the API server have only one;
 //   - crdkit_conversion_objects_total, by group, kind, from and to: the objects that
 //     were converted, or had the version already;
 //   - crdkit_conversion_failures_total, by group, kind, from and to: the failed reviews, by the
@@ -29,11 +30,11 @@ func Prometheus(r prometheus.Registerer) (conversion.Option, error) {
 		Name: "crdkit_conversion_reviews_total",
 		Help: "ConversionReviews, by result.",
 	}, []string{"result"})
-	duration := prometheus.NewHistogram(prometheus.HistogramOpts{
+	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "crdkit_conversion_duration_seconds",
 		Help:    "How long the conversion of the objects of a ConversionReview took.",
-		Buckets: prometheus.ExponentialBuckets(0.00001, 4, 11), // 10 µs to 10 s
-	})
+		Buckets: prometheus.ExponentialBuckets(0.00001, 4, 12), // 10 µs to 42 s: the API server waits for 30 s
+	}, labels)
 	objects := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "crdkit_conversion_objects_total",
 		Help: "Objects that were converted or had the version already.",
@@ -48,7 +49,10 @@ func Prometheus(r prometheus.Registerer) (conversion.Option, error) {
 		}
 	}
 	return conversion.Observe(func(o conversion.Observation) {
-		duration.Observe(o.Duration.Seconds())
+		kind := o.Failed
+		for kind = range o.Objects { // any of them
+		}
+		duration.WithLabelValues(kind.Group, kind.Kind, kind.Version, o.To.Version).Observe(o.Duration.Seconds())
 		if o.Err != nil {
 			reviews.WithLabelValues("failure").Inc()
 			failures.WithLabelValues(o.Failed.Group, o.Failed.Kind, o.Failed.Version, o.To.Version).Inc()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -58,7 +59,8 @@ func TestPrometheus_CountsReviewsAndObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := handler(t, option)
-	ask(h, pizza("v1alpha1", "a"), pizza("v1beta1", "b"), pizza("v1alpha1", "c"))
+	ask(h, pizza("v1alpha1", "a"), pizza("v1alpha1", "c"))
+	ask(h, pizza("v1beta1", "b"))
 	ask(h, pizza("v1alpha1", "a"))
 	ask(h, pizza("v1alpha1", "a"), pizza("v1alpha1", "bad"))
 	ask(h, `{"apiVersion":"made.up/v1","kind":"Thing"}`)
@@ -74,14 +76,30 @@ crdkit_conversion_objects_total{from="v1beta1",group="restaurant.programming-kub
 # HELP crdkit_conversion_reviews_total ConversionReviews, by result.
 # TYPE crdkit_conversion_reviews_total counter
 crdkit_conversion_reviews_total{result="failure"} 2
-crdkit_conversion_reviews_total{result="success"} 2
+crdkit_conversion_reviews_total{result="success"} 3
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want),
 		"crdkit_conversion_reviews_total", "crdkit_conversion_objects_total", "crdkit_conversion_failures_total"); err != nil {
 		t.Error(err)
 	}
-	if n, err := testutil.GatherAndCount(registry, "crdkit_conversion_duration_seconds"); err != nil || n != 1 {
-		t.Errorf("there are %d histograms: %v", n, err)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	durations := map[string]uint64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if h := m.GetHistogram(); h != nil {
+				var labels []string
+				for _, l := range m.GetLabel() {
+					labels = append(labels, l.GetValue())
+				}
+				durations[strings.Join(labels, " ")] = h.GetSampleCount()
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]uint64{"v1alpha1 restaurant.programming-kubernetes.info Pizza v1beta1": 3, "v1beta1 restaurant.programming-kubernetes.info Pizza v1beta1": 1, "   v1beta1": 1}, durations); diff != "" {
+		t.Errorf("the durations by from, group, kind and to (-want +got):\n%s", diff)
 	}
 }
 

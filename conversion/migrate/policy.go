@@ -15,7 +15,8 @@ import (
 // PolicyRules returns the permissions that [Run] and [Remove] need for a CRD, as rules of a
 // ClusterRole. crd is the name of the CRD. Run patches the status of objects if it is a
 // subresource; otherwise, and to restore or forget managedFields, the objects themselves are
-// patched. The caller may modify the result.
+// patched. Grant them to another service account than the operator's if that is limited by
+// webhook/registration's Guard, which denies writes to the CRD. The caller may modify the result.
 func PolicyRules(crd string) []rbacv1.PolicyRule {
 	resource := schema.ParseGroupResource(crd)
 	return []rbacv1.PolicyRule{

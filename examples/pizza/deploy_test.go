@@ -17,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -241,6 +242,38 @@ func TestManifests_Service(t *testing.T) {
 	}
 	if diff := gocmp.Diff([]string{"/v1/convert", "/v1/default/pizzas", "/v1/validate/pizzas", "/v1/validate/toppings"}, paths); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+// The NetworkPolicy is for the port on which the Pods of the Deployment serve.
+func TestManifests_NetworkPolicy(t *testing.T) {
+	manifests, err := exec.CommandContext(t.Context(), build(t), "manifests", "--api-server-cidrs=10.0.0.0/28,10.0.1.0/28").Output()
+	must(t, err)
+	var policy networkingv1.NetworkPolicy
+	for _, o := range objects(t, manifests) {
+		if o.GetKind() == "NetworkPolicy" {
+			text, err := o.MarshalJSON()
+			must(t, err)
+			must(t, json.Unmarshal(text, &policy))
+		}
+	}
+	deployment := deploymentOf(t, manifests)
+	if diff := gocmp.Diff(networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: deployment.Spec.Template.Labels},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{
+			From: []networkingv1.NetworkPolicyPeer{
+				{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/28"}},
+				{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.1.0/28"}},
+				{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "monitoring"}}},
+			},
+			Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromInt32(deployment.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort))}},
+		}},
+	}, policy.Spec); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if policy.Namespace != deployment.Namespace {
+		t.Errorf("the namespace is %q, want %q", policy.Namespace, deployment.Namespace)
 	}
 }
 

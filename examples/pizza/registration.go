@@ -4,6 +4,10 @@ import (
 	_ "embed" // for the definitions
 	"errors"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
@@ -78,6 +82,9 @@ type Endpoint struct {
 	// NoFreeToppings rejects toppings that cost nothing. A release with it registers for more
 	// requests than one without it.
 	NoFreeToppings bool
+	// APIServers are the CIDRs from which the API servers connect. If there are any, the manifests contain a
+	// NetworkPolicy.
+	APIServers []string
 }
 
 // InCluster is the endpoint of the operator that the manifests deploy.
@@ -86,9 +93,18 @@ func InCluster() Endpoint {
 }
 
 func (e Endpoint) options() []registration.Option {
-	reviews := registration.ReviewVersions(e.ReviewVersions...)
-	if e.URL != "" {
-		return []registration.Option{reviews, registration.URL(e.URL), registration.OwnNamespace(e.Namespace)}
+	options := []registration.Option{registration.ReviewVersions(e.ReviewVersions...)}
+	if len(e.APIServers) > 0 {
+		pods := map[string]string{"app.kubernetes.io/name": Name}
+		options = append(options, registration.NetworkPolicy(pods, 8443, e.APIServers, monitoring))
 	}
-	return []registration.Option{reviews, registration.Service(e.Namespace, Name), registration.ServicePort(e.ServicePort)}
+	if e.URL != "" {
+		return append(options, registration.URL(e.URL), registration.OwnNamespace(e.Namespace))
+	}
+	return append(options, registration.Service(e.Namespace, Name), registration.ServicePort(e.ServicePort))
+}
+
+// monitoring are the Pods of the namespace in which Prometheus runs.
+var monitoring = networkingv1.NetworkPolicyPeer{
+	NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "monitoring"}},
 }

@@ -284,8 +284,8 @@ func status(code int32, reason metav1.StatusReason, format string, args ...any) 
 	}}
 }
 
-// withTimeout applies the timeout that the API server names in the query
-// (apiserver/pkg/admission/plugin/webhook: Request.Timeout).
+// withTimeout applies the timeout that the API server names in the query (client-go/rest/request.go), less a tenth
+// and at most a second, so that the API server gets the answer before it gives up.
 func withTimeout(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc) {
 	if r.URL.RawQuery == "" {
 		return ctx, func() {}
@@ -294,7 +294,7 @@ func withTimeout(ctx context.Context, r *http.Request) (context.Context, context
 	if err != nil || timeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, timeout)
+	return context.WithTimeout(ctx, timeout-min(timeout/10, time.Second))
 }
 
 // whileClientWaits returns a context for a request that ends when the client disconnects or a deadline

@@ -158,9 +158,6 @@ func (s *settings) guardObjects() (objects []*object) {
 	if s.guard == nil {
 		return nil
 	}
-	if errs := validation.IsDNS1123Label(s.ownNamespace); len(errs) > 0 {
-		s.errorf("Guard: namespace %q of the operator, expected a name: set OwnNamespace", s.ownNamespace)
-	}
 	definitions := []any{}
 	for _, d := range s.definitions {
 		definitions = append(definitions, d.Metadata.Name)

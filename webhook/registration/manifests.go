@@ -114,6 +114,7 @@ func list(texts []string) (all []any) {
 //   - the CRDs of [Definitions], with spec.conversion if a [Conversion] converts them
 //   - the MutatingWebhookConfiguration
 //   - the ValidatingWebhookConfiguration
+//   - the NetworkPolicy, if there is a [NetworkPolicy]
 //   - the ValidatingAdmissionPolicy and its binding, if there is a [Guard]
 //
 // A configuration without webhooks is left out. All webhooks have the CA bundle or, if it is empty,

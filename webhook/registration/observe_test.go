@@ -101,8 +101,8 @@ func TestGuard_Mistakes(t *testing.T) {
 		`Guard: name "\" || true", expected that of a service account or Secret`: {service, Guard(`" || true`, "d")},
 		`Guard: name "D", expected that of a service account or Secret`:          {service, Guard("c", "D")},
 		"Guard is given twice": {service, Guard("c", "d"), Guard("c", "")},
-		`Guard: namespace "" of the operator, expected a name: set OwnNamespace`:    {URL("https://127.0.0.1"), Guard("c", "d")},
-		`Guard: namespace "a.b" of the operator, expected a name: set OwnNamespace`: {URL("https://127.0.0.1"), OwnNamespace("a.b"), Guard("c", "d")},
+		`namespace "" of the operator, expected a name, which Guard and NetworkPolicy need: set OwnNamespace`:    {URL("https://127.0.0.1"), Guard("c", "d")},
+		`namespace "a.b" of the operator, expected a name, which Guard and NetworkPolicy need: set OwnNamespace`: {URL("https://127.0.0.1"), OwnNamespace("a.b"), Guard("c", "d")},
 	} {
 		if _, err := New("a", options...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

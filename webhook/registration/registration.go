@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -45,7 +46,8 @@ type settings struct {
 	conversions    []*conversionWebhook
 	unconverted    []string // definitions that NoConversion names
 	hooks          []*hook
-	guard          *guard                  // or nil
+	guard          *guard // or nil
+	networkPolicy  *networkingv1.NetworkPolicySpec
 	handlers       map[string]http.Handler // by their paths
 	errs           []error
 }
@@ -104,6 +106,9 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	if len(s.conversions)+len(s.hooks) == 0 {
 		s.errorf("nothing to register, expected Conversion, Mutating or Validating")
 	}
+	if errs := validation.IsDNS1123Label(s.ownNamespace); len(errs) > 0 && (s.guard != nil || s.networkPolicy != nil) {
+		s.errorf("namespace %q of the operator, expected a name, which Guard and NetworkPolicy need: set OwnNamespace", s.ownNamespace)
+	}
 	w := &Webhooks{name: name, namespace: s.ownNamespace, endpoint: &s.endpoint, handlers: s.handlers}
 	for _, c := range s.conversions {
 		s.serve(c, c.path, c.handler)
@@ -125,7 +130,7 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	w.objects = append(w.objects,
 		s.configurationObject(mutating, "mutatingwebhookconfigurations"),
 		s.configurationObject(validating, "validatingwebhookconfigurations"))
-	w.objects = append(w.objects, s.guardObjects()...)
+	w.objects = slices.Concat(w.objects, s.networkPolicyObjects(), s.guardObjects())
 	if err := errors.Join(s.errs...); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ func manifests(out io.Writer, args []string) error {
 	addEndpointFlags(fs, &endpoint)
 	fs.StringVar(&image, "image", "", "The image of the operator. Without it, the manifests have a placeholder.")
 	fs.StringVar(&caFile, "ca-file", "", "File with the x509 certificates of the CAs that may have signed the operator's. Without it, the operator writes them, when it runs.")
+	fs.StringSliceVar(&endpoint.APIServers, "api-server-cidrs", nil, "The CIDRs from which the API servers connect. With them, the manifests have a NetworkPolicy, which admits only the API servers and the namespace monitoring.")
 	if done, err := parse(fs, args); done || err != nil {
 		return err
 	}
