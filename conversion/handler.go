@@ -29,6 +29,7 @@ type handler struct {
 	observe  func(Observation)
 	seed     maphash.Seed
 	late     sync.Map // hashes and desired versions of objects: see watch
+	areLate  atomic.Int64
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers ConversionReviews
@@ -79,7 +80,7 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 //   - [review.Protocol] reads the body, and parses the members of the request with request.Read. It
 //     parses each object of a small request with Registry.parseObject, and cuts those of a large one
 //     into parts;
-//   - answer loops over the objects. convertInParallel parses and converts one part after another;
+//   - convert loops over the objects. convertInParallel parses and converts one part after another;
 //   - converter.convertObject finds the steps from one version to the other, and convertAlong
 //     takes the object's payload through them: decode, conversion function, encode;
 //   - object.append writes the converted object behind those before it.
@@ -101,26 +102,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	b = append(b, `,"convertedObjects":[`...)
 
 	all := batch{text: b}
-	var end func()
-	end, all.failed, all.err = h.watch(ctx, asked, to)
-	switch {
-	case all.err != nil:
-	case asked.large:
-		h.convertInParallel(ctx, req, asked.parts, &all, to)
-	default:
-		c := h.registry.newConverter()
-		for i := range asked.objects {
-			if !h.convertNext(ctx, c, &all, &asked.objects[i], nil, to) {
-				break
-			}
-		}
-		if all.err == nil {
-			h.registry.release(c)
-		}
-	}
-	end()
-	asked.parts, asked.text = nil, nil // the next request must not hold them
-
+	h.convert(ctx, req, asked, &all, to)
 	if h.observe != nil && !review.Refused(all.err) { // which says nothing about the conversion
 		if all.err != nil {
 			all.seen = nil // the answer has no objects
@@ -131,6 +113,28 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		return nil, all.err
 	}
 	return append(all.text, `],"result":{"status":"Success"}}`...), nil
+}
+
+// convert converts the objects of a request.
+func (h *handler) convert(ctx context.Context, req *review.Request, asked *request, all *batch, to schema.GroupVersion) {
+	defer func() { asked.parts, asked.text = nil, nil }() // the next request must not hold them
+	end, failed, err := h.watch(ctx, asked, to)
+	defer end()
+	if err != nil {
+		all.failed, all.err = failed, err
+		return
+	}
+	if asked.large {
+		h.convertInParallel(ctx, req, asked.parts, all, to)
+		return
+	}
+	c := h.registry.newConverter()
+	for i := range asked.objects {
+		if !h.convertNext(ctx, c, all, &asked.objects[i], nil, to) {
+			return // the state of c is unknown
+		}
+	}
+	h.registry.release(c)
 }
 
 // batch is some of a review's objects in a row, and their results.

@@ -19,25 +19,33 @@ import (
 // kind of the first one.
 func (h *handler) watch(ctx context.Context, asked *request, to schema.GroupVersion) (end func(), failed schema.GroupVersionKind, err error) {
 	end = func() {}
-	var key any = [2]any{maphash.Bytes(h.seed, asked.text), to}
-	if _, late := h.late.Load(key); late {
-		failed, err = h.lateError(asked, to)
-	} else if deadline, ok := ctx.Deadline(); ok {
-		done := make(chan struct{})
-		timer := time.AfterFunc(time.Until(deadline)+time.Second, func() {
-			defer close(done)
-			_, err := h.lateError(asked, to)
-			klog.FromContext(ctx).Info("A conversion does not return", "err", logtext.Error(err))
-			h.late.Store(key, nil)
-		})
-		end = func() {
-			if !timer.Stop() {
-				<-done
-				h.late.Delete(key)
-			}
+	key := func() any { return [2]any{maphash.Bytes(h.seed, asked.text), to} }
+	if h.areLate.Load() > 0 {
+		if _, late := h.late.Load(key()); late {
+			failed, err = h.lateError(asked, to)
+			return end, failed, err
 		}
 	}
-	return end, failed, err
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return end, failed, nil
+	}
+	done := make(chan struct{})
+	timer := time.AfterFunc(time.Until(deadline)+time.Second, func() {
+		defer close(done)
+		_, err := h.lateError(asked, to)
+		klog.FromContext(ctx).Info("A conversion does not return", "err", logtext.Error(err))
+		h.late.Store(key(), nil)
+		h.areLate.Add(1)
+	})
+	end = func() {
+		if !timer.Stop() {
+			<-done
+			h.areLate.Add(-1)
+			h.late.Delete(key())
+		}
+	}
+	return end, failed, nil
 }
 
 // lateError returns an error that names the first object, and its kind.

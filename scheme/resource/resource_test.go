@@ -88,8 +88,8 @@ func TestNew_Errors(t *testing.T) {
 		name + "the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                                          create(unconverted, definition(t)),
 		name + "spec.preserveUnknownFields: Invalid value: true: expected a structural schema":                                                  create(types(t), preserves),
 		name + "the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":                           create(types(t), definition(t), alpha, beta, resource.Validate(accept[*v1alpha1.Topping])),
-		name + "there is no Validate[*v1alpha1.Pizza], but a Validate[*v1beta1.Pizza]: expected a function for each served version or for none": create(types(t), definition(t), beta),
-		name + "there is no Validate[*v1beta1.Pizza], but a Validate[*v1alpha1.Pizza]: expected a function for each served version or for none": create(types(t), definition(t), alpha),
+		name + "Validate[*v1alpha1.Pizza] is missing beside Validate[*v1beta1.Pizza], expected a function for each served version or for none": create(types(t), definition(t), beta),
+		name + "Validate[*v1beta1.Pizza] is missing beside Validate[*v1alpha1.Pizza], expected a function for each served version or for none": create(types(t), definition(t), alpha),
 		"resource: no resources to install": resource.Install(nil, nil),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
