@@ -191,7 +191,7 @@ func TestUser_AdmissionDoesNotReturn(t *testing.T) {
 		return nil, nil
 	}, admission.ForKind(o.kind("v1")))))
 	t.Cleanup(func() { close(end) }) // before the server drains
-	o.admit(t, cp, url, ca)
+	o.admit(t, cp, url, ca, 10)
 	for name, want := range map[string]string{
 		"slow": "Order default/slow: asking the menu: context deadline exceeded",
 		"evil": `failed calling webhook "validate.admission.user.example.com"`,
@@ -199,21 +199,15 @@ func TestUser_AdmissionDoesNotReturn(t *testing.T) {
 	} {
 		begin := time.Now()
 		_, err := o.in("v1").Create(t.Context(), o.object(name, "a"), metav1.CreateOptions{})
-		took := time.Since(begin)
-		t.Logf("after %s: %v", took, err)
+		t.Logf("after %s: %v", time.Since(begin), err)
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
-		}
-		if took > admissionTimeout*time.Second+time.Second {
-			t.Errorf("%s: the answer took %s", name, took)
 		}
 	}
 }
 
-const admissionTimeout = 5
-
 // admit registers a validating webhook, and waits until the API server calls it.
-func (o orders) admit(t *testing.T, cp *controlplane.ControlPlane, url string, ca []byte) {
+func (o orders) admit(t *testing.T, cp *controlplane.ControlPlane, url string, ca []byte, seconds int32) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(cp.Config())
 	check(t, err)
@@ -225,7 +219,7 @@ func (o orders) admit(t *testing.T, cp *controlplane.ControlPlane, url string, c
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{o.group}, APIVersions: []string{"v1"}, Resources: []string{"orders"}},
 			}},
-			TimeoutSeconds: new(int32(admissionTimeout)), SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+			TimeoutSeconds: &seconds, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})
 	check(t, err)
@@ -255,9 +249,6 @@ func TestUser_ExpensiveRule(t *testing.T) {
 	if want := "no further validation rules will be run due to call cost exceeds limit for rule"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
-		t.Errorf("the answer took %s", took)
-	}
 }
 
 // Defaults make an object larger than the request, before webhooks are called and before maxItems is checked.
@@ -278,7 +269,7 @@ func TestUser_ExpensiveDefault(t *testing.T) {
 		largest.Store(max(largest.Load(), r.ContentLength))
 		h.ServeHTTP(w, r)
 	}))
-	o.admit(t, cp, url, ca)
+	o.admit(t, cp, url, ca, 30)
 	object := o.object("large", slices.Repeat([]any{map[string]any{}}, 20_000)...)
 	sent, err := object.MarshalJSON()
 	check(t, err)
