@@ -52,6 +52,8 @@
 // for one that is zero. It is converted by way of its Go types only if the version of the request is not the
 // storage version, and is stored as JSON.
 //
+// docs/moving-to-an-aggregated-server.md moves stored objects from a CRD to such a server, and back.
+//
 // # Limitations
 //
 // The package supports no storage other than etcd, no subresources other than status and scale, no strategic merge
