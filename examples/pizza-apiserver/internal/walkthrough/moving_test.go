@@ -27,6 +27,7 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/gobuild"
 	"github.com/crdkit/crdkit/internal/testing/mdtest"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
 const moving = "../../../../docs/moving-to-an-aggregated-server.md"
@@ -34,6 +35,7 @@ const moving = "../../../../docs/moving-to-an-aggregated-server.md"
 // TestMoving_NothingLost runs the commands of the page: to the server through the API, which loses what the page says; then to
 // the server by etcd, back, and to the server for good, which loses nothing.
 func TestMoving_NothingLost(t *testing.T) {
+	tier.VerifyOnly(t, "runs two API servers, and moves the objects five times")
 	t.Parallel()
 	m := newMove(t)
 	m.SkipIfOlder(t, "the page shows its words")
