@@ -117,7 +117,7 @@ func (i *installer) version(gv schema.GroupVersion) error {
 		Storage: i.versions[gv], Root: server.APIGroupPrefix, GroupVersion: gv,
 		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metav1.SchemeGroupVersion,
 		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(i.kinds.Scheme),
-		Namer: meta.NewAccessor(), Typer: i.kinds.Scheme, Creater: i.kinds, Convertor: i.kinds, UnsafeConvertor: i.kinds, Defaulter: i.kinds, ConvertabilityChecker: i.kinds,
+		Namer: meta.NewAccessor(), Typer: i.kinds.Scheme, Creater: i.kinds, Convertor: i.kinds, UnsafeConvertor: copying{i.kinds}, Defaulter: i.kinds, ConvertabilityChecker: i.kinds,
 		TypeConverter: i.converter, EquivalentResourceRegistry: i.server.EquivalentResourceRegistry,
 		Authorizer: i.server.Authorizer, Admit: i.config.AdmissionControl,
 		MinRequestTimeout: time.Duration(i.config.MinRequestTimeout) * time.Second, MaxRequestBodyBytes: i.config.MaxRequestBodyBytes,

@@ -99,6 +99,14 @@ func (k kinds) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (r
 	return r.convert(u, to.Version, k.prune)
 }
 
+// copying converts copies, because the field manager sets defaults in what it has converted, which has parts of the live object
+// (apiextensions-apiserver/pkg/apiserver/conversion/converter.go, safeConverterWrapper).
+type copying struct{ kinds }
+
+func (c copying) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+	return c.kinds.ConvertToVersion(in.DeepCopyObject(), gv)
+}
+
 // ConvertFieldLabel allows the selectable fields of a version
 // (apiextensions-apiserver/pkg/apiserver/conversion/converter.go).
 func (k kinds) ConvertFieldLabel(kind schema.GroupVersionKind, label, value string) (string, string, error) {

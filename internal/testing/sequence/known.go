@@ -28,8 +28,7 @@ var known = []difference{
 		name:  "methods without a route",
 		cause: "the routes of a version have methods, as those of built-in resources: PUT and PATCH of a collection, and POST to a name are answered by 405; a custom resource has no routes, answers 400 to the former, and creates an object (apiserver/pkg/endpoints/installer.go; apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource)",
 		is: func(r request, custom, aggregated answer) bool {
-			return aggregated.code == http.StatusMethodNotAllowed && custom.code != http.StatusMethodNotAllowed && r.method != http.MethodGet && r.method != http.MethodHead &&
-				cmp.Equal(custom.warnings, aggregated.warnings)
+			return aggregated.code == http.StatusMethodNotAllowed && custom.code != http.StatusMethodNotAllowed && r.method != http.MethodGet && r.method != http.MethodHead
 		},
 	},
 	{
@@ -52,6 +51,23 @@ var known = []difference{
 		cause: "the resources of a version are encoded as its objects, for which there is no Protobuf (apiserver/pkg/endpoints/groupversion.go, InstallREST)",
 		is: func(r request, custom, aggregated answer) bool {
 			return strings.Contains(r.accept, "protobuf") && strings.Count(r.path, "/") == 3 && custom.contentType == "application/vnd.kubernetes.protobuf"
+		},
+	},
+	{
+		name:  "errors in Protobuf",
+		cause: "errors are encoded as the objects of a version, for which there is no Protobuf, if the client accepts JSON too (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, supportedMediaTypes)",
+		is: func(r request, custom, aggregated answer) bool {
+			said, _ := custom.body["text"].(string)
+			message, ok := aggregated.body["message"].(string)
+			return ok && strings.HasPrefix(r.accept, "application/vnd.kubernetes.protobuf,") && custom.contentType == "application/vnd.kubernetes.protobuf" &&
+				custom.code >= 400 && custom.code == aggregated.code && strings.Contains(said, message) && cmp.Equal(custom.warnings, aggregated.warnings)
+		},
+	},
+	{
+		name:  "a body in Protobuf",
+		cause: "kube-apiserver panics, because its decoder has Protobuf objects without apiVersion and kind (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, unstructuredNegotiatedSerializer); here it is an unknown format",
+		is: func(r request, custom, aggregated answer) bool {
+			return r.contentType == "application/vnd.kubernetes.protobuf" && custom.panicked && aggregated.code == http.StatusUnsupportedMediaType
 		},
 	},
 	{

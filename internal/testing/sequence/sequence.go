@@ -241,8 +241,8 @@ func (s *sequence) run(ctx context.Context) (disagreement string, err error) {
 func (s *sequence) compare(ctx context.Context, r request, want, got answer) string {
 	realNames, fakeNames := s.realNames.clone(), s.fakeNames.clone()
 	diffs := cmp.Diff(
-		s.realNames.normal(fmt.Sprint(want.code, want.contentType, want.warnings)),
-		s.fakeNames.normal(fmt.Sprint(got.code, got.contentType, got.warnings))) +
+		s.realNames.normal(fmt.Sprint(want.panicked, want.code, want.contentType, want.warnings)),
+		s.fakeNames.normal(fmt.Sprint(got.panicked, got.code, got.contentType, got.warnings))) +
 		cmp.Diff(text(s.realNames.normal(want.body)), text(s.fakeNames.normal(got.body)))
 	if i := slices.IndexFunc(s.known, func(d difference) bool { return d.is(r, want, got) }); diffs != "" && i >= 0 {
 		s.Known[s.known[i].name]++

@@ -52,7 +52,9 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 	}
 	req.Header.Set("User-Agent", "sequence/1")
 	response, err := differential.Do(s.client, req)
-	if err != nil {
+	if err != nil && strings.Contains(err.Error(), "INTERNAL_ERROR; received from peer") {
+		return answer{panicked: true}, nil
+	} else if err != nil {
 		return answer{}, err
 	}
 	defer response.Body.Close()
@@ -89,6 +91,7 @@ func (s *side) withLatest(ctx context.Context, r request) ([]byte, error) {
 
 // answer is what a server answers.
 type answer struct {
+	panicked    bool
 	code        int
 	warnings    []string
 	contentType string
@@ -121,7 +124,7 @@ var (
 	embedded = regexp.MustCompile(`(resourceVersion\\*":\\*")\d+`)
 	ages     = regexp.MustCompile(`^\d+s$`)
 	// As structured-merge-diff says it of an object that is converted.
-	undeclared = regexp.MustCompile(`^((?:failed to convert new object: )?)\.[^:]*: field not declared in schema$`)
+	undeclared = regexp.MustCompile(`(?s)^(|failed .*?: )(?:errors:\n  )?\..*: field not declared in schema$`)
 	times      = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 	versions   = regexp.MustCompile(`(?i)(resource ?version in [a-z ]+: |StorageError[^,]*, Code: \d+, Key: [^,]*, ResourceVersion: )\d+`)
 )
@@ -153,7 +156,7 @@ func (n *names) normal(v any) any {
 				// structured-merge-diff walks a map, and ends at the first field that is not declared.
 				out[key], _, _ = strings.Cut(s, "): ")
 			case key == "message" && isText && undeclared.MatchString(s):
-				out[key] = undeclared.ReplaceAllString(s, "${1}a field") // the same, of a converted object
+				out[key] = undeclared.ReplaceAllString(s, "${1}fields") // the same, of a converted object
 			default:
 				out[key] = n.normal(value)
 			}
