@@ -175,25 +175,6 @@ func TestServer_ConvertsByGoTypes(t *testing.T) {
 	}
 }
 
-// The default of a version that is not stored is no part of the live object, so that applying changes the generation.
-func TestServer_ApplyDefaults(t *testing.T) {
-	t.Parallel()
-	s := types(t)
-	c := newClient(t, serve(t, s, pizzas(t, s, definition(t, func(alpha, _ *apiextensionsv1.CustomResourceDefinitionVersion) {
-		spec := alpha.Schema.OpenAPIV3Schema.Properties["spec"]
-		spec.Properties["note"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"fresh"`)}}
-		alpha.Schema.OpenAPIV3Schema.Properties["spec"] = spec
-	}))))
-	exchangeAll(t, c, []exchange{
-		{"create v1alpha1", `{"metadata":{"name":"a"},"spec":{"toppings":["ham"]}}`, `201 {"toppings":["ham"]}`},
-		{"get v1alpha1 a", ``, `200 {"toppings":["ham"]}`},
-		{"apply v1alpha1 a?fieldManager=ann", `{"metadata":{"name":"a","labels":{"a":"b"}}}`, `200 {"toppings":["ham"]}`},
-	})
-	if generation := c.answer["metadata"].(map[string]any)["generation"]; generation != 2.0 {
-		t.Errorf("got generation %v, want 2", generation)
-	}
-}
-
 // Requests for which there is no route are answered as those for custom resources.
 func TestServer_OtherRequests(t *testing.T) {
 	t.Parallel()

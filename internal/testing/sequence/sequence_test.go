@@ -42,7 +42,7 @@ func TestNormal_KeepsDifferences(t *testing.T) {
 func TestRunAggregated_Agrees(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	cp.SkipIfOlder(t, "the aggregated API server is made of the libraries of 1.37")
-	out, err := RunAggregated(t.Context(), cp, tier.Pick(400, 1000), 1)
+	out, err := RunAggregated(t.Context(), cp, tier.Pick(300, 1500), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
