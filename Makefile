@@ -108,7 +108,7 @@ soak: controlplane ## Run two replicas for T under fault injection, and count fa
 
 .PHONY: differential
 differential: N ?= 20000
-differential: controlplane ## Compare schema and schema/apiservertest with a real kube-apiserver: N=20000 requests, SEED=… again.
+differential: controlplane ## Compare schema, schema/apiservertest and scheme/resource with a real kube-apiserver: N=20000 requests, SEED=… again.
 	@go build -o bin/ ./internal/testing/differential/cmd/differential ./internal/testing/sequence/cmd/sequence
 	@bin/differential -n $(N) $(if $(SEED),-seed $(SEED))
 	@bin/sequence -n $(N) $(if $(SEED),-seed $(SEED))

@@ -57,8 +57,11 @@
 // # Limitations
 //
 // The package supports no storage other than etcd, no subresources other than status and scale, no strategic merge
-// patch, and no Protobuf. A scale is read and written in autoscaling/v1 only. As for custom resources, the watch cache has
-// each object once for each served version.
+// patch, and no Protobuf, not even of errors and discovery. A scale is read and written in autoscaling/v1 only. As for custom
+// resources, the watch cache has each object once for each served version.
+//
+// Requests with a method that a path does not have are refused with 405, as for built-in resources: a PUT or PATCH without a
+// name, which a custom resource refuses with 400, and a POST with a name, which it takes for one without.
 //
 // [scheme.APIServer]: https://pkg.go.dev/github.com/crdkit/crdkit/scheme#APIServer
 package resource

@@ -106,6 +106,9 @@ func (i *installer) store(r *Resource) error {
 	return nil
 }
 
+// patches are the content types of patches of custom resources.
+var patches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
+
 // version serves a version. Its handlers have a container of their own, because the server makes OpenAPI of the Go types of
 // those in its container.
 func (i *installer) version(gv schema.GroupVersion) error {
@@ -114,7 +117,7 @@ func (i *installer) version(gv schema.GroupVersion) error {
 		Storage: i.versions[gv], Root: server.APIGroupPrefix, GroupVersion: gv,
 		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metav1.SchemeGroupVersion,
 		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(i.kinds.Scheme),
-		Namer: meta.NewAccessor(), Typer: i.kinds.Scheme, Creater: i.kinds, Convertor: i.kinds, UnsafeConvertor: i.kinds, Defaulter: i.kinds, ConvertabilityChecker: i.kinds,
+		Namer: meta.NewAccessor(), Typer: i.kinds.Scheme, Creater: i.kinds, Convertor: i.kinds, UnsafeConvertor: copying{i.kinds}, Defaulter: i.kinds, ConvertabilityChecker: i.kinds,
 		TypeConverter: i.converter, EquivalentResourceRegistry: i.server.EquivalentResourceRegistry,
 		Authorizer: i.server.Authorizer, Admit: i.config.AdmissionControl,
 		MinRequestTimeout: time.Duration(i.config.MinRequestTimeout) * time.Second, MaxRequestBodyBytes: i.config.MaxRequestBodyBytes,
@@ -122,11 +125,15 @@ func (i *installer) version(gv schema.GroupVersion) error {
 	container := restful.NewContainer()
 	container.Router(restful.CurlyRouter{})
 	container.ServiceErrorHandler(func(e restful.ServiceError, req *restful.Request, resp *restful.Response) {
-		if e.Code == http.StatusNotFound { // as for custom resources, in plain text
-			http.NotFound(resp, req.Request)
-			return
+		info, _ := request.RequestInfoFrom(req.Request.Context())
+		var err error = apierrors.NewGenericServerResponse(e.Code, "", schema.GroupResource{}, "", e.Message, 0, false)
+		if e.Code == http.StatusNotFound { // as for custom resources
+			if info == nil || i.versions[gv][info.Resource] == nil || info.Subresource == "" {
+				http.NotFound(resp, req.Request)
+				return
+			}
+			err = apierrors.NewNotFound(schema.GroupResource{Group: gv.Group, Resource: info.Resource}, info.Name)
 		}
-		err := apierrors.NewGenericServerResponse(e.Code, "", schema.GroupResource{}, "", e.Message, 0, false)
 		responsewriters.ErrorNegotiated(err, i.server.Serializer, schema.GroupVersion{}, resp, req.Request)
 	})
 	resources, _, err := group.InstallREST(container)
@@ -143,10 +150,14 @@ func (i *installer) version(gv schema.GroupVersion) error {
 			}
 		}
 		// A strategic merge patch needs a Go type.
-		if req.Method == http.MethodPatch && strings.HasPrefix(req.Header.Get("Content-Type"), string(types.StrategicMergePatchType)) {
-			err := negotiation.NewUnsupportedMediaTypeError([]string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)})
-			responsewriters.ErrorNegotiated(err, codecs, gv, w, req)
+		patch, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";")
+		if req.Method == http.MethodPatch && !slices.Contains(patches, strings.TrimSpace(patch)) {
+			responsewriters.ErrorNegotiated(negotiation.NewUnsupportedMediaTypeError(patches), i.server.Serializer, gv, w, req)
 			return
+		}
+		if req.Method == http.MethodHead { // of what has a GET; the response has no body
+			req = req.Clone(req.Context())
+			req.Method = http.MethodGet
 		}
 		container.Dispatch(w, req)
 	})

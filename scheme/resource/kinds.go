@@ -22,10 +22,11 @@ import (
 type kinds struct {
 	*runtime.Scheme
 	resources map[schema.GroupKind]*Resource
+	prune     bool // after each conversion
 }
 
 func newKinds(resources []*Resource) kinds {
-	k := kinds{runtime.NewScheme(), map[schema.GroupKind]*Resource{}}
+	k := kinds{runtime.NewScheme(), map[schema.GroupKind]*Resource{}, false}
 	v1 := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(k.Scheme, v1)
 	k.AddUnversionedTypes(v1, &metav1.Status{}, &metav1.APIResourceList{})
@@ -75,7 +76,7 @@ func (k kinds) Convert(in, out, context any) error {
 		return k.Scheme.Convert(in, out, context)
 	}
 	to := out.(*unstructured.Unstructured)
-	converted, err := r.convert(in.(*unstructured.Unstructured), to.GroupVersionKind().Version)
+	converted, err := r.convert(in.(*unstructured.Unstructured), to.GroupVersionKind().Version, k.prune)
 	if err == nil {
 		to.Object = converted.Object
 	}
@@ -95,7 +96,15 @@ func (k kinds) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (r
 	if !ok {
 		return nil, runtime.NewNotRegisteredGVKErrForTarget("resource", u.GroupVersionKind(), gv)
 	}
-	return r.convert(u, to.Version)
+	return r.convert(u, to.Version, k.prune)
+}
+
+// copying converts copies, because the field manager sets defaults in what it has converted, which has parts of the live object
+// (apiextensions-apiserver/pkg/apiserver/conversion/converter.go, safeConverterWrapper).
+type copying struct{ kinds }
+
+func (c copying) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+	return c.kinds.ConvertToVersion(in.DeepCopyObject(), gv)
 }
 
 // ConvertFieldLabel allows the selectable fields of a version
@@ -153,6 +162,7 @@ func (s stored) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) 
 	if err != nil {
 		return opts, err
 	}
+	s.prune = true
 	json := unstructured.UnstructuredJSONScheme
 	decoder := coerce.Decoder{Decoder: json, Of: s.kindOf, Stored: true}
 	opts.StorageConfig.Codec = versioning.NewCodec(json, decoder, s.kinds, s.kinds, s.Scheme, s.kinds, s.storage, s.request, "resource")

@@ -175,6 +175,34 @@ func TestServer_ConvertsByGoTypes(t *testing.T) {
 	}
 }
 
+// Requests for which there is no route are answered as those for custom resources.
+func TestServer_OtherRequests(t *testing.T) {
+	t.Parallel()
+	s := types(t)
+	c := newClient(t, serve(t, s, pizzas(t, s, definition(t))))
+	if got := c.send("create v1alpha1", `{"metadata":{"name":"a"}}`); !strings.HasPrefix(got, "201 ") {
+		t.Fatal(got)
+	}
+	for request, want := range map[[3]string]string{
+		{http.MethodGet, "a/oven", ""}:          "404 NotFound",
+		{http.MethodGet, "b/scale", ""}:         "404 NotFound",
+		{http.MethodPatch, "a", "text/plain"}:   "415 UnsupportedMediaType",
+		{http.MethodPatch, "a", "a; charset=b"}: "415 UnsupportedMediaType",
+		{http.MethodPost, "a", "text/plain"}:    "405 MethodNotAllowed",
+	} {
+		if got := c.do(request[0], "v1alpha1/namespaces/default/pizzas/"+request[1], request[2], ""); got != want {
+			t.Errorf("%s: got %s, want %s", request, got, want)
+		}
+	}
+	for name, want := range map[string]int{"a": 200, "a/status": 200, "b": 404} {
+		resp, err := c.http.Head(c.host + "v1alpha1/namespaces/default/pizzas/" + name)
+		check(t, err)
+		if resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("HEAD %s: got %d, want %d", name, resp.StatusCode, want)
+		}
+	}
+}
+
 func TestServer_NamesOfTheDefinition(t *testing.T) {
 	t.Parallel()
 	s := types(t)

@@ -151,7 +151,7 @@ func (r *Resource) typed(u *unstructured.Unstructured) (runtime.Object, error) {
 
 // convert returns an object in a version: itself, or a new one, of whose metadata only labels and annotations may differ. The
 // internal version is that of the object, as for custom resources on a server.
-func (r *Resource) convert(u *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+func (r *Resource) convert(u *unstructured.Unstructured, version string, prune bool) (*unstructured.Unstructured, error) {
 	to := r.version(version)
 	if to == u.GroupVersionKind().GroupVersion() || version == runtime.APIVersionInternal {
 		return u, nil
@@ -189,7 +189,9 @@ func (r *Resource) convert(u *unstructured.Unstructured, version string) (*unstr
 		out.SetLabels(labels)
 		out.SetAnnotations(annotations)
 	}
-	_, err = r.kind.Coerce(out, false, false)
+	if prune {
+		_, err = r.kind.Coerce(out, false, false)
+	}
 	return out, err
 }
 

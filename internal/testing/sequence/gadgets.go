@@ -17,7 +17,15 @@ import (
 
 const group = "sequences.example.com"
 
-var storage = schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"}
+// gadgets are a kind with webhooks and policies.
+var gadgets = &kind{
+	GroupKind: gadget.GroupKind(), plural: "gadgets", versions: []string{"v1", "v1", "v1beta1"},
+	watched:   "v1beta1", // which a webhook converts
+	selectors: map[string][]string{"v1": {"spec.color=red", "spec.color=green"}},
+	fields:    gadgetFields, jsonPatch: gadgetPatch, more: builtins,
+}
+
+var gadget = schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"}
 
 // definition has two versions, which a webhook converts, and what hangs on a definition: status,
 // scale, selectable fields, columns, a deprecated version, defaults, lists with keys, and rules.
@@ -138,8 +146,8 @@ spec: {policyName: sequences-size}
 // newHooks returns the webhooks of gadgets. At a URL they are called through the network.
 func newHooks(endpoint registration.Option) (*registration.Webhooks, error) {
 	reg := conversion.NewRegistry(runtime.NewScheme())
-	beta := storage.GroupKind().WithVersion("v1beta1")
-	if err := conversion.AddFields(reg, beta, storage.Version, conversion.Rename("spec.colour", "spec.color")); err != nil {
+	beta := gadget.GroupKind().WithVersion("v1beta1")
+	if err := conversion.AddFields(reg, beta, gadget.Version, conversion.Rename("spec.colour", "spec.color")); err != nil {
 		return nil, err
 	}
 	mutate := admission.Mutate(func(_ context.Context, u *unstructured.Unstructured) error {
@@ -147,19 +155,19 @@ func newHooks(endpoint registration.Option) (*registration.Webhooks, error) {
 			return unstructured.SetNestedField(u.Object, "by a webhook", "spec", "free", "changed")
 		}
 		return nil
-	}, admission.ForKind(storage))
+	}, admission.ForKind(gadget))
 	validate := admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 		if replicas, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas"); replicas > 50 {
 			return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), replicas, "at most 50")}, nil
 		}
 		return nil, nil
-	}, admission.ForKind(storage))
+	}, admission.ForKind(gadget))
 	refuse := admission.ValidateDelete(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 		if u.GetAnnotations()["keep"] != "" {
 			return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key("keep"), "to be kept")}, nil
 		}
 		return nil, nil
-	}, admission.ForKind(storage))
+	}, admission.ForKind(gadget))
 	handler := func(opts ...admission.Option) http.Handler {
 		return admission.NewHandler(runtime.NewScheme(), append(opts, admission.ConvertWith(reg))...)
 	}
@@ -171,4 +179,68 @@ func newHooks(endpoint registration.Option) (*registration.Webhooks, error) {
 		}),
 		registration.Validating("validate.sequences.example.com", "/validate", handler(validate, refuse)),
 		endpoint)
+}
+
+func gadgetFields(m maker, version string) map[string]any {
+	fields := map[string]any{}
+	if !m.oneIn(10) {
+		fields["spec"] = gadgetSpec(m, version)
+	}
+	if m.oneIn(3) {
+		fields["status"] = gadgetStatus(m)
+	}
+	if m.oneIn(20) {
+		fields["unknown"] = true
+	}
+	return fields
+}
+
+func gadgetStatus(m maker) map[string]any {
+	return pick(m.Rand, map[string]any{"phase": "Done"}, map[string]any{"replicas": m.IntN(3)}, map[string]any{"phase": 5}, nil)
+}
+
+func gadgetSpec(m maker, version string) map[string]any {
+	spec := map[string]any{}
+	set := func(key string, value any) {
+		if m.oneIn(3) {
+			spec[key] = value
+		}
+	}
+	color := "color"
+	if version == "v1beta1" {
+		color = "colour"
+	}
+	set(color, pick[any](m.Rand, "red", "green", "blue", "pink", nil))
+	set("size", pick[any](m.Rand, 0, 3, 12, "3", nil))
+	set("fixed", pick[any](m.Rand, "x", "mutate", nil))
+	set("replicas", pick[any](m.Rand, 0, 2, 60))
+	set("free", pick[any](m.Rand, map[string]any{"a": map[string]any{"b": 1}}, map[string]any{"c": []any{1, "x", nil}}))
+	set("tags", pick[any](m.Rand, []any{"t"}, []any{"t", "u"}, []any{"u", "u"}, []any{}))
+	set("whole", pick[any](m.Rand, map[string]any{"k": "v"}, map[string]any{"l": "w"}))
+	set("extra", 1)
+	var parts []any
+	for range m.IntN(4) {
+		part := map[string]any{"name": pick(m.Rand, "p", "q", "r", "s")}
+		if m.oneIn(2) {
+			part["note"] = pick(m.Rand, "n", "o")
+		}
+		if m.oneIn(3) {
+			part["count"] = m.IntN(3)
+		}
+		parts = append(parts, part)
+	}
+	set("parts", parts)
+	return spec
+}
+
+func gadgetPatch(m maker, _ string) map[string]any {
+	return pick(m.Rand,
+		map[string]any{"op": "add", "path": "/spec/size", "value": m.IntN(12)},
+		map[string]any{"op": "remove", "path": "/spec/parts/0"},
+		map[string]any{"op": "test", "path": "/spec/replicas", "value": 1},
+		map[string]any{"op": "replace", "path": "/metadata/labels/team", "value": "y"},
+		map[string]any{"op": "remove", "path": "/metadata/finalizers"},
+		map[string]any{"op": "add", "path": "/spec/tags/-", "value": "v"},
+		map[string]any{"op": "copy", "from": "/spec/replicas", "path": "/spec/size"},
+	)
 }

@@ -36,3 +36,18 @@ func TestNormal_KeepsDifferences(t *testing.T) {
 		}
 	}
 }
+
+// An aggregated API server answers as the custom resources that its definitions describe, except for
+// the known differences.
+func TestRunAggregated_Agrees(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	cp.SkipIfOlder(t, "the aggregated API server is made of the libraries of 1.37")
+	out, err := RunAggregated(t.Context(), cp, tier.Pick(300, 1500), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range out.Disagreements {
+		t.Error(d)
+	}
+	t.Logf("%d requests, known differences: %v", out.Requests, out.Known)
+}

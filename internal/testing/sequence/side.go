@@ -12,30 +12,37 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/testing/differential"
 )
 
-// side is one of the two servers, as one sequence of requests sees it.
+// side is one of the two servers, as the sequences of requests see it.
 type side struct {
 	name   string
 	host   string
 	client *http.Client
-	// stored returns what is stored of a gadget.
-	stored func(ctx context.Context, namespace, name string) ([]byte, error)
+	// stored returns what is stored of an object.
+	stored func(ctx context.Context, k *kind, namespace, name string) ([]byte, error)
 }
 
-func newSide(name string, config *rest.Config, stored func(context.Context, string, string) ([]byte, error)) (*side, error) {
+func newSide(name string, config *rest.Config, stored func(context.Context, *kind, string, string) ([]byte, error)) (*side, error) {
 	client, err := rest.HTTPClientFor(config)
 	return &side{name, config.Host, client, stored}, err
 }
 
 // send sends a request and returns the answer.
 func (s *side) send(ctx context.Context, r request) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, r.method, s.host+r.path, bytes.NewReader(r.body))
+	body := r.body
+	if r.latest {
+		var err error
+		if body, err = s.withLatest(ctx, r); err != nil {
+			return answer{}, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, s.host+r.path, bytes.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}
@@ -45,7 +52,9 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 	}
 	req.Header.Set("User-Agent", "sequence/1")
 	response, err := differential.Do(s.client, req)
-	if err != nil {
+	if err != nil && strings.Contains(err.Error(), "INTERNAL_ERROR; received from peer") {
+		return answer{panicked: true}, nil
+	} else if err != nil {
 		return answer{}, err
 	}
 	defer response.Body.Close()
@@ -66,8 +75,23 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
+// withLatest returns the body of a request with the resourceVersion that the object has on this side.
+func (s *side) withLatest(ctx context.Context, r request) ([]byte, error) {
+	at, _, _ := strings.Cut(r.path, "?")
+	now, err := s.send(ctx, request{method: http.MethodGet, path: at, accept: "application/json"})
+	if err != nil {
+		return nil, err
+	}
+	version, ok, err := unstructured.NestedString(now.body, "metadata", "resourceVersion")
+	if now.code != http.StatusOK || !ok || err != nil {
+		return r.body, err
+	}
+	return bytes.Replace(r.body, []byte(`"metadata":{`), []byte(`"metadata":{"resourceVersion":"`+version+`",`), 1), nil
+}
+
 // answer is what a server answers.
 type answer struct {
+	panicked    bool
 	code        int
 	warnings    []string
 	contentType string
@@ -81,6 +105,8 @@ type names struct {
 }
 
 func newNames() *names { return &names{known: map[string]string{}, count: map[string]int{}} }
+
+func (n *names) clone() *names { return &names{maps.Clone(n.known), maps.Clone(n.count)} }
 
 func (n *names) of(kind, value string) string {
 	if name, ok := n.known[kind+value]; ok {
@@ -96,8 +122,11 @@ var (
 	uids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	// An object within a message.
 	embedded = regexp.MustCompile(`(resourceVersion\\*":\\*")\d+`)
-	times    = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
-	versions = regexp.MustCompile(`(?i)(resource ?version in [a-z ]+: |StorageError[^,]*, Code: \d+, Key: [^,]*, ResourceVersion: )\d+`)
+	ages     = regexp.MustCompile(`^\d+s$`)
+	// As structured-merge-diff says it of an object that is converted.
+	undeclared = regexp.MustCompile(`(?s)^(|failed .*?: )(?:errors:\n  )?\..*: field not declared in schema$`)
+	times      = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	versions   = regexp.MustCompile(`(?i)(resource ?version in [a-z ]+: |StorageError[^,]*, Code: \d+, Key: [^,]*, ResourceVersion: )\d+`)
 )
 
 // normal replaces identities, times and the order of managedFields, which depends on times.
@@ -105,7 +134,8 @@ func (n *names) normal(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for key, value := range v {
+		for _, key := range slices.Sorted(maps.Keys(v)) { // so that names are given in the same order
+			value := v[key]
 			switch s, isText := value.(string); {
 			case key == "metadata" && (v["items"] != nil || v["rows"] != nil):
 				out[key] = n.ofList(value)
@@ -113,6 +143,8 @@ func (n *names) normal(v any) any {
 				out[key] = n.of("version", s)
 			case slices.Contains([]string{"creationTimestamp", "deletionTimestamp", "time"}, key) && isText:
 				out[key] = "a time"
+			case key == "rows" && v["columnDefinitions"] != nil:
+				out[key] = n.normal(ageless(v))
 			case key == "managedFields":
 				out[key] = sorted(n.normal(value), manager)
 			case key == "causes":
@@ -123,6 +155,8 @@ func (n *names) normal(v any) any {
 			case key == "message" && isText && strings.HasPrefix(s, "failed to create typed patch object"):
 				// structured-merge-diff walks a map, and ends at the first field that is not declared.
 				out[key], _, _ = strings.Cut(s, "): ")
+			case key == "message" && isText && undeclared.MatchString(s):
+				out[key] = undeclared.ReplaceAllString(s, "${1}fields") // the same, of a converted object
 			default:
 				out[key] = n.normal(value)
 			}
@@ -155,6 +189,23 @@ func (n *names) ofList(metadata any) any {
 	return out
 }
 
+// ageless returns the rows of a table with the same age in each cell that has one.
+func ageless(table map[string]any) any {
+	columns, _ := table["columnDefinitions"].([]any)
+	rows, _ := table["rows"].([]any)
+	for _, row := range rows {
+		row, _ := row.(map[string]any)
+		cells, _ := row["cells"].([]any)
+		for i, cell := range cells {
+			column, _ := columns[i].(map[string]any)
+			if text, ok := cell.(string); ok && column["type"] == "date" && ages.MatchString(text) {
+				cells[i] = "an age"
+			}
+		}
+	}
+	return rows
+}
+
 func sorted(v any, key func(any) string) any {
 	all, ok := v.([]any)
 	if !ok {
@@ -176,5 +227,3 @@ func text(v any) string {
 	}
 	return string(b)
 }
-
-var gadgets = schema.GroupResource{Group: group, Resource: "gadgets"}

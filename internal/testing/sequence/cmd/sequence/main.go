@@ -1,6 +1,7 @@
 // Command sequence is the second part of `make differential`: it sends random sequences of
-// requests to a real API server and to schema/apiservertest, asks both whether users may send random
-// requests, and compares what comes back.
+// requests to a real API server, and to schema/apiservertest and an aggregated API server of
+// scheme/resource, and compares what comes back. It also compares whether users may send random
+// requests to a real API server and to schema/apiservertest.
 package main
 
 import (
@@ -8,9 +9,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -44,17 +47,39 @@ func run(ctx context.Context, n int, seed uint64) error {
 	defer cp.Stop()
 	begin := time.Now()
 	out, err := sequence.Run(ctx, cp, n, seed)
+	disagreements := show(out)
 	if out != nil {
-		for i, d := range out.Disagreements {
-			fmt.Printf("--- disagreement %d: %s\n", i+1, d)
-		}
 		fmt.Printf("seed: %d, took: %s\n", seed, time.Since(begin).Round(time.Second))
 		fmt.Printf("sequences: %d requests, %d disagreements\n", out.Requests, len(out.Disagreements))
 	}
-	if err == nil && len(out.Disagreements) > 0 {
-		err = fmt.Errorf("%d disagreements", len(out.Disagreements))
+	return errors.Join(err, disagreements, aggregated(ctx, cp, n, seed), decide(ctx, cp, n, seed))
+}
+
+// aggregated compares custom resources with the same kinds of an aggregated API server.
+func aggregated(ctx context.Context, cp *controlplane.ControlPlane, n int, seed uint64) error {
+	out, err := sequence.RunAggregated(ctx, cp, n, seed)
+	if out == nil {
+		return err
 	}
-	return errors.Join(err, decide(ctx, cp, n, seed))
+	disagreements := show(out)
+	known := 0
+	for _, name := range slices.Sorted(maps.Keys(out.Known)) {
+		known += out.Known[name]
+		fmt.Printf("known: %s: %d: %s\n", name, out.Known[name], sequence.Cause(name))
+	}
+	fmt.Printf("differential: aggregated: %d requests, %d disagreements, %d known differences\n", out.Requests, len(out.Disagreements), known)
+	return errors.Join(err, disagreements)
+}
+
+// show prints the disagreements, and returns an error if there are any.
+func show(out *sequence.Result) error {
+	if out == nil || len(out.Disagreements) == 0 {
+		return nil
+	}
+	for i, d := range out.Disagreements {
+		fmt.Printf("--- disagreement %d: %s\n", i+1, d)
+	}
+	return fmt.Errorf("%d disagreements", len(out.Disagreements))
 }
 
 // decide compares the decisions about random requests.
