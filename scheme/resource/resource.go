@@ -126,7 +126,7 @@ func New[T Object](types *runtime.Scheme, definition *crdschema.Definition, opts
 func (r *Resource) expectValidation() {
 	for _, t := range r.served {
 		if len(r.validated) > 0 && !r.types.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
-			r.errs = append(r.errs, fmt.Errorf("Validate[%s] is missing beside Validate[%s], expected a function for each served version or for none", t, r.validated[0]))
+			r.errs = append(r.errs, fmt.Errorf("%s has no function of Validate, and %s has one, expected a function for each served version or for none", t, r.validated[0]))
 		}
 	}
 }

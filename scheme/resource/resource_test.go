@@ -84,12 +84,12 @@ func TestNew_Errors(t *testing.T) {
 		name + "the type argument of New is *v1alpha1.Topping, expected a type of Pizza.restaurant.programming-kubernetes.info": topping,
 		name + "the type argument of New is *v1alpha1.Topping, expected a type of Pizza.restaurant.programming-kubernetes.info\n" +
 			"type *v1alpha1.Topping is not registered in the scheme: ": unknown,
-		name + "the scheme lacks version v1alpha1 of Pizza.restaurant.programming-kubernetes.info":                                             create(bare, definition(t)),
-		name + "the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                                         create(unconverted, definition(t)),
-		name + "spec.preserveUnknownFields: Invalid value: true: expected a structural schema":                                                 create(types(t), preserves),
-		name + "the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":                          create(types(t), definition(t), alpha, beta, resource.Validate(accept[*v1alpha1.Topping])),
-		name + "Validate[*v1alpha1.Pizza] is missing beside Validate[*v1beta1.Pizza], expected a function for each served version or for none": create(types(t), definition(t), beta),
-		name + "Validate[*v1beta1.Pizza] is missing beside Validate[*v1alpha1.Pizza], expected a function for each served version or for none": create(types(t), definition(t), alpha),
+		name + "the scheme lacks version v1alpha1 of Pizza.restaurant.programming-kubernetes.info":                                                create(bare, definition(t)),
+		name + "the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                                            create(unconverted, definition(t)),
+		name + "spec.preserveUnknownFields: Invalid value: true: expected a structural schema":                                                    create(types(t), preserves),
+		name + "the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":                             create(types(t), definition(t), alpha, beta, resource.Validate(accept[*v1alpha1.Topping])),
+		name + "*v1alpha1.Pizza has no function of Validate, and *v1beta1.Pizza has one, expected a function for each served version or for none": create(types(t), definition(t), beta),
+		name + "*v1beta1.Pizza has no function of Validate, and *v1alpha1.Pizza has one, expected a function for each served version or for none": create(types(t), definition(t), alpha),
 		"resource: no resources to install": resource.Install(nil, nil),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
