@@ -23,12 +23,11 @@ func (h *handler) watch(ctx context.Context, asked *request, to schema.GroupVers
 	if h.areLate.Load() > 0 {
 		if _, late := h.late.Load(key()); late {
 			failed, err = h.lateError(asked, to)
-			return end, failed, err
 		}
 	}
 	deadline, ok := ctx.Deadline()
-	if !ok {
-		return end, failed, nil
+	if !ok || err != nil {
+		return end, failed, err
 	}
 	done := make(chan struct{})
 	timer := time.AfterFunc(time.Until(deadline)+time.Second, func() {

@@ -71,9 +71,6 @@ func Guard(serviceAccount, secret string) Option {
 	}
 }
 
-// serviceAccounts is the prefix of the user names of service accounts.
-const serviceAccounts = "system:serviceaccount:"
-
 // guard is what [Guard] is given.
 type guard struct{ serviceAccount, secret string }
 
@@ -163,7 +160,7 @@ func (s *settings) guardObjects() (objects []*object) {
 		definitions = append(definitions, d.Metadata.Name)
 	}
 	g, name := s.guard, s.name+"-guard"
-	user := serviceAccounts + s.ownNamespace + ":" + g.serviceAccount
+	user := "system:serviceaccount:" + s.ownNamespace + ":" + g.serviceAccount
 	values := strings.NewReplacer(
 		"USER", jsonOf(user), "NAMESPACE", jsonOf(s.ownNamespace),
 		"SECRET", jsonOf(g.secret), "DEFINITIONS", jsonOf(definitions), "NAME", jsonOf(s.name), "POLICY", jsonOf(name))
@@ -217,16 +214,13 @@ func (s *objectState) observe(ctx context.Context) {
 // accountOf returns the user name of the service account whose token a client sends, such as that of a Pod, and "" for
 // another user. The subject of the token is the user name (kubernetes/pkg/serviceaccount/claims.go).
 func accountOf(config *rest.Config) string {
-	parts := strings.Split(config.BearerToken, ".")
-	if len(parts) != 3 {
+	var claims struct{ Sub string }
+	if parts := strings.Split(config.BearerToken, "."); len(parts) == 3 {
+		payload, _ := base64.RawURLEncoding.DecodeString(parts[1])
+		_ = json.Unmarshal(payload, &claims) // other tokens have no claims
+	}
+	if !strings.HasPrefix(claims.Sub, "system:serviceaccount:") {
 		return ""
 	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	var claims struct {
-		Subject string `json:"sub"`
-	}
-	if err != nil || json.Unmarshal(payload, &claims) != nil || !strings.HasPrefix(claims.Subject, serviceAccounts) {
-		return ""
-	}
-	return claims.Subject
+	return claims.Sub
 }

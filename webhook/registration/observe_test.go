@@ -38,10 +38,14 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, o := newGuard(t)
 		client := fake.NewSimpleDynamicClient(runtime.NewScheme())
-		var refusal error
-		client.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return refusal != nil, nil, refusal })
-		s := &objectState{object: o, webhooks: w, all: client, client: client.Resource(o.resource)}
 		var mu sync.Mutex
+		var refusal error
+		client.PrependReactor("get", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return refusal != nil, nil, refusal
+		})
+		s := &objectState{object: o, webhooks: w, all: client, client: client.Resource(o.resource)}
 		var lines []string
 		logged := klog.NewContext(t.Context(), funcr.New(func(_, args string) {
 			mu.Lock()
@@ -76,8 +80,8 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 		} {
 			mu.Lock()
 			lines = nil
-			mu.Unlock()
 			step.change()
+			mu.Unlock()
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 			mu.Lock()
