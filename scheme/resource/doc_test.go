@@ -20,7 +20,9 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/internal/testing/aggregated"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/scheme/resource"
 )
@@ -78,12 +80,12 @@ func Example() {
 	must(err)
 
 	o := options.NewRecommendedOptions("/registry", nil)
-	o.SecureServing.Listener, o.SecureServing.ServerCert.CertDirectory = listen(), "" // in memory
+	config := server.NewRecommendedConfig(serializer.NewCodecFactory(s))
+	err = aggregated.InProcess(o, config, apiservertest.RESTOptions(ctx, nil))
+	must(err)
 	err = o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, nil)
 	must(err)
-	config := server.NewRecommendedConfig(serializer.NewCodecFactory(s))
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	inProcess(ctx, o, config) // sets config.RESTOptionsGetter = apiservertest.RESTOptions(ctx, nil)
 	resource.OpenAPI(&config.Config, "pizzas")
 	err = o.ApplyTo(config)
 	must(err)
@@ -97,7 +99,7 @@ func Example() {
 	}
 	go func() { stopped <- run() }()
 
-	ready(ctx, srv.LoopbackClientConfig)
+	must(aggregated.Ready(ctx, srv.LoopbackClientConfig, stopped))
 	client := dynamic.NewForConfigOrDie(srv.LoopbackClientConfig).Resource(v1beta1.GroupVersion.WithResource("pizzas")).Namespace("default")
 	for _, topping := range []map[string]any{{"name": "ham"}, {"name": "ham", "quantity": int64(0)}, {"name": "pineapple"}} {
 		p := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"toppings": []any{topping}}}}

@@ -6,43 +6,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/internal/testing/aggregated"
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/scheme/resource"
 )
-
-// inProcess has options and a configuration leave out what needs a cluster and etcd.
-func inProcess(ctx context.Context, o *options.RecommendedOptions, config *server.RecommendedConfig) {
-	o.Etcd, o.CoreAPI, o.Authentication, o.Authorization, o.Admission = nil, nil, nil, nil, nil
-	o.Features.EnablePriorityAndFairness = false
-	config.RESTOptionsGetter = apiservertest.RESTOptions(ctx, nil)
-	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
-}
-
-// listen returns the listener of a server in this process.
-func listen() net.Listener {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	return listener
-}
 
 // serve runs a server with resources until the test ends, and returns the configuration of its clients.
 func serve(t *testing.T, types *runtime.Scheme, resources ...*resource.Resource) *rest.Config {
@@ -60,49 +37,15 @@ func memory(t *testing.T) generic.RESTOptionsGetter {
 func serveWith(t *testing.T, storage generic.RESTOptionsGetter, types *runtime.Scheme, resources ...*resource.Resource) *rest.Config {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	o := options.NewRecommendedOptions("/registry", nil)
-	config := server.NewRecommendedConfig(serializer.NewCodecFactory(types))
-	inProcess(ctx, o, config)
-	config.RESTOptionsGetter = storage
-	o.SecureServing.Listener, o.SecureServing.ServerCert.CertDirectory = listen(), "" // in memory
-	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	resource.OpenAPI(&config.Config, "test")
-	check(t, o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, nil))
-	check(t, o.ApplyTo(config))
-	srv, err := config.Complete().New("test", server.NewEmptyDelegate())
+	config, stopped, err := aggregated.Start(ctx, storage, types, resources...)
 	check(t, err)
-	check(t, resource.Install(srv, &config.Config, resources...))
-	stopped := make(chan error, 1)
-	go func() { stopped <- srv.PrepareRun().RunWithContext(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
 	})
-	ready(t.Context(), srv.LoopbackClientConfig)
-	return srv.LoopbackClientConfig
-}
-
-// ready waits until a server is ready.
-func ready(ctx context.Context, config *rest.Config) {
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			panic("the server is not ready")
-		}
-		c, err := rest.HTTPClientFor(config)
-		if err != nil {
-			panic(err)
-		}
-		resp, err := c.Get(config.Host + "/readyz")
-		if err != nil {
-			continue
-		}
-		resp.Body.Close()
-		if resp.StatusCode == 200 || ctx.Err() != nil {
-			return
-		}
-	}
+	return config
 }
 
 // client sends requests for pizzas of the namespace default.

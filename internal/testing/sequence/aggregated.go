@@ -4,27 +4,19 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/util/compatibility"
-	"k8s.io/client-go/rest"
 
+	"github.com/crdkit/crdkit/internal/testing/aggregated"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/crdfuzz"
 	crdschema "github.com/crdkit/crdkit/schema"
@@ -76,77 +68,20 @@ func RunAggregated(ctx context.Context, cp *controlplane.ControlPlane, n int, se
 			return nil, err
 		}
 	}
-	aggregated, err := serve(ctx, resources)
-	if err != nil {
-		return nil, err
-	}
-	return runAll(ctx, real, aggregated, n, seed, kinds, known)
-}
-
-// serve runs an aggregated API server in this process, without etcd, admission plugins and
-// authorization, until the context is done.
-func serve(ctx context.Context, resources []*resource.Resource) (*side, error) {
 	types, err := scheme.New(scheme.APIServer())
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	o := options.NewRecommendedOptions("/registry", nil)
-	o.Etcd, o.CoreAPI, o.Authentication, o.Authorization, o.Admission = nil, nil, nil, nil, nil
-	o.Features.EnablePriorityAndFairness = false
-	o.SecureServing.Listener, o.SecureServing.ServerCert.CertDirectory = listener, ""
-	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, nil); err != nil {
-		return nil, err
-	}
 	store := apiservertest.RESTOptions(ctx, nil)
-	config := server.NewRecommendedConfig(serializer.NewCodecFactory(types))
-	config.RESTOptionsGetter = store
-	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
-	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	resource.OpenAPI(&config.Config, "aggregated")
-	if err := o.ApplyTo(config); err != nil {
-		return nil, err
-	}
-	srv, err := config.Complete().New("aggregated", server.NewEmptyDelegate())
+	config, _, err := aggregated.Start(ctx, store, types, resources...)
 	if err != nil {
 		return nil, err
 	}
-	if err := resource.Install(srv, &config.Config, resources...); err != nil {
-		return nil, err
-	}
-	stopped := make(chan error, 1)
-	go func() { stopped <- srv.PrepareRun().RunWithContext(ctx) }()
-	if err := ready(ctx, srv.LoopbackClientConfig, stopped); err != nil {
-		return nil, err
-	}
-	return newSide("aggregated", srv.LoopbackClientConfig, newReader(store).stored)
-}
-
-// ready waits until a server is ready.
-func ready(ctx context.Context, config *rest.Config, stopped <-chan error) error {
-	client, err := rest.HTTPClientFor(config)
+	inProcess, err := newSide("aggregated", config, newReader(store).stored)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for {
-		response, err := client.Get(config.Host + "/readyz")
-		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case err := <-stopped:
-			return fmt.Errorf("the aggregated API server has ended: %w", err)
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return runAll(ctx, real, inProcess, n, seed, kinds, known)
 }
 
 // reader reads a store of an aggregated API server past the server.
