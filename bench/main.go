@@ -27,22 +27,22 @@ func main() {
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // the peer's
 	b := bench{rounds: *rounds, each: *each}
-	parts := []struct {
+	type part struct {
 		name string
 		run  func() error
-	}{
+	}
+	parts := []part{
 		{"conversion", b.conversion}, {"lossless", b.lossless}, {"admission", b.admission}, {"reference", b.reference}, {"schema", b.schema},
 		{"rehearse", b.rehearse}, {"e2e", b.endToEnd}, {"offline", b.offline}, {"size", size}, {"roundtrip", b.roundtrip},
 	}
-	known := false
-	for _, p := range parts {
-		if *only == "" || *only == p.name {
-			known = true
-			exitOn(p.run())
-		}
+	if *only != "" {
+		parts = slices.DeleteFunc(parts, func(p part) bool { return p.name != *only })
 	}
-	if !known {
-		exitOn(fmt.Errorf("-only %s: there is no such part", *only))
+	if len(parts) == 0 {
+		exitOn(fmt.Errorf("-only %q, expected the name of a part, such as e2e", *only))
+	}
+	for _, p := range parts {
+		exitOn(p.run())
 	}
 }
 
