@@ -1,26 +1,41 @@
-// Package apistorage has the parts that the storages of packages scheme/resource and schema/apiservertest
-// share.
+// Package apistorage has the parts that packages scheme/resource and schema/apiservertest share: both serve kinds that no
+// server of upstream serves.
 package apistorage
 
 import (
 	"context"
-	"reflect"
+	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/server"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Strategy has the methods of a strategy that are the same for all kinds.
-type Strategy struct{}
+// AddScale adds the types of the subresource scale to a scheme.
+func AddScale(s *runtime.Scheme) {
+	for _, version := range []string{"v1", runtime.APIVersionInternal} {
+		s.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: version}, &autoscalingv1.Scale{})
+	}
+}
 
-func (Strategy) AllowCreateOnUpdate(context.Context) bool                  { return false }
-func (Strategy) Canonicalize(runtime.Object)                               {}
-func (Strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-func (Strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+// NewGroupVersion returns a version that a server serves, with the types of requests in a scheme. It lacks what decodes,
+// converts and encodes objects.
+func NewGroupVersion(s *server.GenericAPIServer, config *server.Config, root string, gv schema.GroupVersion, storage map[string]rest.Storage, types *runtime.Scheme) *endpoints.APIGroupVersion {
+	return &endpoints.APIGroupVersion{
+		Storage: storage, Root: root, GroupVersion: gv,
+		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metav1.SchemeGroupVersion,
+		ParameterCodec: runtime.NewParameterCodec(types), Typer: types, Namer: runtime.Namer(meta.NewAccessor()),
+		EquivalentResourceRegistry: s.EquivalentResourceRegistry, Authorizer: s.Authorizer, Admit: config.AdmissionControl,
+		MinRequestTimeout:   time.Duration(config.MinRequestTimeout) * time.Second, // of watches
+		MaxRequestBodyBytes: config.MaxRequestBodyBytes,
+	}
 }
 
 // Status serves the status subresource of a kind.
@@ -63,20 +78,4 @@ func (s Status) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 
 func (s Status) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
 	return s.store.ConvertToTable(ctx, obj, options)
-}
-
-// Field returns a field of an object, or the zero Value.
-func Field(obj runtime.Object, name string) reflect.Value {
-	return reflect.ValueOf(obj).Elem().FieldByName(name)
-}
-
-// KeepStatus resets an object to the old one, except for its status and its managedFields.
-func KeepStatus(obj, old runtime.Object) {
-	meta := obj.(metav1.Object)
-	managedFields := meta.GetManagedFields()
-	status := reflect.New(Field(obj, "Status").Type()).Elem()
-	status.Set(Field(obj, "Status"))
-	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
-	Field(obj, "Status").Set(status)
-	meta.SetManagedFields(managedFields)
 }

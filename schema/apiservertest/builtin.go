@@ -6,11 +6,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
-	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -84,9 +81,7 @@ func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 		s.AddKnownTypeWithName(internal.WithKind(kind), obj)
 		s.AddTypeDefaultingFunc(obj, setDefaults)
 	}
-	for _, version := range []string{"v1", runtime.APIVersionInternal} { // of the subresource scale
-		s.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: version}, &autoscalingv1.Scale{})
-	}
+	apistorage.AddScale(s)
 	metav1.AddToGroupVersion(s, gv)
 	if v1 := (schema.GroupVersion{Version: "v1"}); gv != v1 {
 		metav1.AddToGroupVersion(s, v1)
@@ -155,17 +150,10 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	path := root + "/" + gv.String() + "/"
 	config.OpenAPIConfig.IgnorePrefixes = append(config.OpenAPIConfig.IgnorePrefixes, path)
 	config.OpenAPIV3Config.IgnorePrefixes = append(config.OpenAPIV3Config.IgnorePrefixes, path)
-	metaGV := metav1.SchemeGroupVersion
-	group := &endpoints.APIGroupVersion{
-		Storage: storages, Root: root, GroupVersion: gv, AllServedVersionsByResource: served,
-		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metaGV,
-		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(types), Typer: types, Creater: types, Convertor: types, ConvertabilityChecker: types,
-		UnsafeConvertor: runtime.UnsafeObjectConvertor(types), Defaulter: types, Namer: runtime.Namer(meta.NewAccessor()),
-		TypeConverter:              converter,
-		EquivalentResourceRegistry: server.EquivalentResourceRegistry,
-		Authorizer:                 server.Authorizer, Admit: config.AdmissionControl, MaxRequestBodyBytes: config.MaxRequestBodyBytes,
-		MinRequestTimeout: time.Duration(config.MinRequestTimeout) * time.Second, // of watches
-	}
+	group := apistorage.NewGroupVersion(server, &config.Config, root, gv, storages, types)
+	group.AllServedVersionsByResource, group.Serializer, group.TypeConverter = served, codecs, converter
+	group.Creater, group.Convertor, group.ConvertabilityChecker, group.Defaulter = types, types, types, types
+	group.UnsafeConvertor = runtime.UnsafeObjectConvertor(types)
 	resources, _, err := group.InstallREST(server.Handler.GoRestfulContainer)
 	if err != nil {
 		return err
@@ -208,7 +196,6 @@ func newStore(s *runtime.Scheme, options restOptions, expressions *environment.E
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	apistorage.Strategy
 	kind       schema.GroupVersionKind
 	namespaced bool
 	// expressions are those that configurations and policies may have.
@@ -226,6 +213,12 @@ func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.kind.GroupVersion().String()): fieldpath.NewSet(fieldpath.MakePathOrDie(reset))}
 }
 
+func (strategy) AllowCreateOnUpdate(context.Context) bool                  { return false }
+func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
 func (s strategy) NamespaceScoped() bool { return s.namespaced }
 
 func (s strategy) AllowUnconditionalUpdate(context.Context) bool {
@@ -236,7 +229,7 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	if slices.Contains(generated, s.kind.Kind) && s.kind.Kind != "CSIDriver" { // which has none before its first change
 		obj.(metav1.Object).SetGeneration(1)
 	}
-	if status := apistorage.Field(obj, "Status"); status.IsValid() && s.kind.Kind != "Node" { // which kubelets create
+	if status := fieldOf(obj, "Status"); status.IsValid() && s.kind.Kind != "Node" { // which kubelets create
 		status.SetZero()
 	}
 	switch o := obj.(type) {
@@ -255,12 +248,12 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	meta := obj.(metav1.Object)
 	if s.status {
 		version := meta.GetResourceVersion()
-		apistorage.KeepStatus(obj, old)
+		keepStatus(obj, old)
 		meta.SetResourceVersion(version)
 		return
 	}
-	if status := apistorage.Field(obj, "Status"); status.IsValid() {
-		status.Set(apistorage.Field(old.DeepCopyObject(), "Status"))
+	if status := fieldOf(obj, "Status"); status.IsValid() {
+		status.Set(fieldOf(old.DeepCopyObject(), "Status"))
 	}
 	if namespace, ok := obj.(*corev1.Namespace); ok {
 		namespace.Spec.Finalizers = old.(*corev1.Namespace).Spec.Finalizers
@@ -283,4 +276,20 @@ func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) fie
 	return append(
 		validation.ValidateObjectMetaAccessorUpdate(obj.(metav1.Object), old.(metav1.Object), field.NewPath("metadata")),
 		validateAdmission(obj, s.expressions)...)
+}
+
+// fieldOf returns a field of an object, or the zero Value.
+func fieldOf(obj runtime.Object, name string) reflect.Value {
+	return reflect.ValueOf(obj).Elem().FieldByName(name)
+}
+
+// keepStatus resets an object to the old one, except for its status and its managedFields.
+func keepStatus(obj, old runtime.Object) {
+	meta := obj.(metav1.Object)
+	managedFields := meta.GetManagedFields()
+	status := reflect.New(fieldOf(obj, "Status").Type()).Elem()
+	status.Set(fieldOf(obj, "Status"))
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
+	fieldOf(obj, "Status").Set(status)
+	meta.SetManagedFields(managedFields)
 }

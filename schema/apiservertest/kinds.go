@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/crdkit/crdkit/internal/apistorage"
 )
 
 // clientKinds returns client-go's types. The variable scheme.Scheme may have other types too, such
@@ -68,7 +66,7 @@ func desired(obj runtime.Object) any {
 	case *schedulingv1.PriorityClass:
 		return nil
 	}
-	return apistorage.Field(obj, "Spec").Interface()
+	return fieldOf(obj, "Spec").Interface()
 }
 
 // definedVersions returns the group versions of the definitions among objects.

@@ -6,19 +6,15 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/emicklei/go-restful/v3"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
@@ -26,6 +22,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/crdkit/crdkit/internal/apistorage"
 )
 
 // Install adds the resources to a server that was made from the configuration, whose RESTOptionsGetter stores them. Call
@@ -113,15 +111,10 @@ var patches = []string{string(types.JSONPatchType), string(types.MergePatchType)
 // those in its container.
 func (i *installer) version(gv schema.GroupVersion) error {
 	codecs := newCodecs(i.kinds)
-	group := &endpoints.APIGroupVersion{
-		Storage: i.versions[gv], Root: server.APIGroupPrefix, GroupVersion: gv,
-		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metav1.SchemeGroupVersion,
-		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(i.kinds.Scheme),
-		Namer: meta.NewAccessor(), Typer: i.kinds.Scheme, Creater: i.kinds, Convertor: i.kinds, UnsafeConvertor: copying{i.kinds}, Defaulter: i.kinds, ConvertabilityChecker: i.kinds,
-		TypeConverter: i.converter, EquivalentResourceRegistry: i.server.EquivalentResourceRegistry,
-		Authorizer: i.server.Authorizer, Admit: i.config.AdmissionControl,
-		MinRequestTimeout: time.Duration(i.config.MinRequestTimeout) * time.Second, MaxRequestBodyBytes: i.config.MaxRequestBodyBytes,
-	}
+	group := apistorage.NewGroupVersion(i.server, i.config, server.APIGroupPrefix, gv, i.versions[gv], i.kinds.Scheme)
+	group.Serializer, group.TypeConverter = codecs, i.converter
+	group.Creater, group.Convertor, group.ConvertabilityChecker, group.Defaulter = i.kinds, i.kinds, i.kinds, i.kinds
+	group.UnsafeConvertor = copying{i.kinds}
 	container := restful.NewContainer()
 	container.Router(restful.CurlyRouter{})
 	container.ServiceErrorHandler(func(e restful.ServiceError, req *restful.Request, resp *restful.Response) {

@@ -14,6 +14,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
 
+	"github.com/crdkit/crdkit/internal/apistorage"
 	"github.com/crdkit/crdkit/internal/coerce"
 )
 
@@ -30,9 +31,7 @@ func newKinds(resources []*Resource) kinds {
 	v1 := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(k.Scheme, v1)
 	k.AddUnversionedTypes(v1, &metav1.Status{}, &metav1.APIResourceList{})
-	for _, version := range []string{"v1", runtime.APIVersionInternal} { // of the subresource scale
-		k.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: version}, &autoscalingv1.Scale{})
-	}
+	apistorage.AddScale(k.Scheme)
 	for _, r := range resources {
 		k.resources[r.kind.GroupKind] = r
 		for _, version := range r.definition.Versions() {
