@@ -192,7 +192,7 @@ func (s *objectState) observe(ctx context.Context) {
 		if problem == nil {
 			s.mu.Lock()
 			s.differences = s.webhooks.differences(s.object, s.current)
-			if s.limits != "" && s.account != "" && s.limits != s.account {
+			if s.limits != "" && strings.HasPrefix(s.account, "system:serviceaccount:") && s.limits != s.account {
 				s.differences = append(s.differences, Difference{s.kind, s.name, "spec.matchConditions[operator]", jsonOf(s.limits), jsonOf(s.account)})
 			}
 			problem = joined(s.differences)
@@ -211,16 +211,13 @@ func (s *objectState) observe(ctx context.Context) {
 	}
 }
 
-// accountOf returns the user name of the service account whose token a client sends, such as that of a Pod, and "" for
-// another user. The subject of the token is the user name (kubernetes/pkg/serviceaccount/claims.go).
-func accountOf(config *rest.Config) string {
+// subjectOf returns the subject of the token that a client sends. That of a service account, such as a Pod has, is the name of
+// the user (kubernetes/pkg/serviceaccount/claims.go).
+func subjectOf(config *rest.Config) string {
 	var claims struct{ Sub string }
 	if parts := strings.Split(config.BearerToken, "."); len(parts) == 3 {
 		payload, _ := base64.RawURLEncoding.DecodeString(parts[1])
 		_ = json.Unmarshal(payload, &claims) // other tokens have no claims
-	}
-	if !strings.HasPrefix(claims.Sub, "system:serviceaccount:") {
-		return ""
 	}
 	return claims.Sub
 }

@@ -108,7 +108,7 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 			all:      client,
 			client:   client.Resource(o.resource),
 			writes:   rate.NewLimiter(rate.Every(writeInterval), writeBurst),
-			account:  accountOf(config),
+			account:  subjectOf(config),
 			wake:     make(chan struct{}, 1),
 		}
 		if o.watched {
@@ -164,7 +164,7 @@ type objectState struct {
 	bundle   Bundle
 	all      dynamic.Interface
 	client   dynamic.ResourceInterface
-	account  string    // of the client, see accountOf
+	account  string    // of the client, see subjectOf
 	written  string    // the CA bundle that the object had last, as base64
 	excess   time.Time // since when the object has had further certificates, see excessDelay
 	writes   *rate.Limiter
