@@ -79,7 +79,6 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 			{func() { refusal = nil; put(func(spec map[string]any) { spec["policyName"] = "b" }) }, `spec.policyName is \"b\"`, "spec.policyName", 1},
 		} {
 			mu.Lock()
-			lines = nil
 			step.change()
 			mu.Unlock()
 			time.Sleep(10 * time.Minute)
@@ -88,6 +87,7 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 			if want := map[bool]int{false: 1}[step.line == ""]; len(lines) != want || !strings.Contains(strings.Join(lines, ""), step.line) {
 				t.Errorf("step %d: the log is %q", i, lines)
 			}
+			lines = nil
 			mu.Unlock()
 			s.mu.Lock()
 			if len(s.differences) != step.differ || step.differ > 0 && s.differences[0].Field != step.field {
