@@ -394,10 +394,14 @@ func hold(conn net.Conn, until <-chan struct{}) {
 	<-gone
 }
 
-// closeHard closes a connection without a farewell.
+// closeHard closes a connection without a farewell, and drops what the kernel has not sent: the server would still work
+// through megabytes of it.
 func closeHard(conn net.Conn) {
 	if c, ok := conn.(*tls.Conn); ok {
 		conn = c.NetConn()
+	}
+	if c, ok := conn.(*net.TCPConn); ok {
+		_ = c.SetLinger(0)
 	}
 	_ = conn.Close()
 }
