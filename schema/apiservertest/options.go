@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -24,6 +25,7 @@ type options struct {
 	handler http.Handler
 	version serverVersion
 	rbac    bool
+	audit   func(*audit.Event)
 }
 
 func newOptions(opts []Option) (*options, error) {
@@ -111,6 +113,15 @@ func Webhooks(hooks interface {
 			return err
 		}
 		return errors.Join(Manifests(text)(o), Handler(hooks)(o))
+	}
+}
+
+// Audit calls f with an audit event when a request of a client ends, at the level Metadata. Its annotations have what
+// policies publish. The event is only valid until f returns, and f must be safe for concurrent use.
+func Audit(f func(*audit.Event)) Option {
+	return func(o *options) error {
+		o.audit = f
+		return nil
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/apis/audit"
+	"k8s.io/apiserver/pkg/audit/policy"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -99,6 +101,22 @@ func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 // need no credentials, and have the user of Config unless they impersonate another one.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// auditor records the requests of clients.
+type auditor struct{ record func(*audit.Event) }
+
+func (auditor) Run(<-chan struct{}) error { return nil }
+func (auditor) Shutdown()                 {}
+func (auditor) String() string            { return "apiservertest" }
+
+func (a auditor) ProcessEvents(events ...*audit.Event) bool {
+	for _, event := range events {
+		if event.User.Username != user.APIServerUser {
+			a.record(event)
+		}
+	}
+	return true
+}
+
 // endpoint is what the storage asks about etcd.
 type endpoint struct{}
 
@@ -126,6 +144,10 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	if err != nil {
 		end()
 		return err
+	}
+	if o.audit != nil {
+		config.GenericConfig.AuditBackend = auditor{record: o.audit}
+		config.GenericConfig.AuditPolicyRuleEvaluator = policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, []audit.Stage{audit.StageRequestReceived, audit.StageResponseStarted})
 	}
 	began := time.Now() // when the plugins begin to poll
 	if !config.GenericConfig.FeatureGate.Enabled(features.MutatingAdmissionPolicy) {

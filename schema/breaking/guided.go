@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/internal/generate"
+	"github.com/crdkit/crdkit/internal/shrink"
 )
 
 // To prove a change, an object is edited until it shows the change: where the errors of the old
@@ -88,9 +89,9 @@ func (s *search) explore(c *change, object map[string]any, tries int, done func(
 func (s *search) edits(c *change, object map[string]any, v verdict) (all []map[string]any) {
 	add := func(keys []any, steps []string, schema *structuralschema.Structural, rules string) {
 		e := &editor{search: s, rules: rules}
-		place := valueAt(object, keys)
+		place := shrink.At(object, keys)
 		for _, value := range e.variants(place, schema, steps, 4) {
-			all = append(all, replace(runtime.DeepCopyJSON(object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any))
+			all = append(all, shrink.Replace(runtime.DeepCopyJSON(object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any))
 		}
 	}
 	errs, schema := v.refused, s.was.structural
@@ -145,18 +146,6 @@ func locate(value any, s *structuralschema.Structural, path string) (keys []any,
 		keys, steps, at, names = append(keys, key), append(steps, step), next, names[n:]
 	}
 	return keys, steps, at
-}
-
-func valueAt(value any, keys []any) any {
-	for _, key := range keys {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[key.(string)]
-		case []any:
-			value = v[key.(int)]
-		}
-	}
-	return value
 }
 
 // rulesHere returns the rules of a value, without those inside of it, and the names of the fields
@@ -215,8 +204,10 @@ func (e *editor) variants(value any, s *structuralschema.Structural, steps []str
 				all = append(all, without)
 			} else {
 				values = e.values(&p, below(steps, name))
-				if least, ok := first(values).(map[string]any); ok {
-					values = append(values, e.variants(least, &p, below(steps, name), depth-1)...)
+				if len(values) > 0 {
+					if least, ok := values[0].(map[string]any); ok {
+						values = append(values, e.variants(least, &p, below(steps, name), depth-1)...)
+					}
 				}
 			}
 			for _, value := range values {

@@ -121,20 +121,6 @@ func placesOf(value any, steps []string) (all []located) {
 	return all
 }
 
-// replace puts a value in a place.
-func replace(in any, keys []any, value any) any {
-	if len(keys) == 0 {
-		return value
-	}
-	switch v := in.(type) {
-	case map[string]any:
-		v[keys[0].(string)] = replace(v[keys[0].(string)], keys[1:], value)
-	case []any:
-		v[keys[0].(int)] = replace(v[keys[0].(int)], keys[1:], value)
-	}
-	return in
-}
-
 // under reports whether a path with dots alone is another one, or below it.
 func under(path, at string) bool {
 	rest, ok := strings.CutPrefix(path, at)

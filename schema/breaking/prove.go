@@ -1,6 +1,7 @@
 package breaking
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/internal/generate"
+	"github.com/crdkit/crdkit/internal/shrink"
 )
 
 // A search is bounded by the number of objects, not by time: it finds the same on each machine. Each
@@ -123,7 +125,7 @@ func graft(object, from map[string]any, steps []string) map[string]any {
 			continue
 		}
 		if len(at) > 0 {
-			replace(grafted, at[0].keys, values[0].value)
+			shrink.Replace(grafted, at[0].keys, values[0].value)
 			break
 		}
 		if len(around) > 0 {
@@ -212,7 +214,7 @@ func (s *search) shows(c *change, object map[string]any) (v verdict) {
 	if c.put != nil {
 		objects = nil
 		for _, value := range c.put(places[0].value) {
-			changed, ok := replace(runtime.DeepCopyJSON(object), places[0].keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
+			changed, ok := shrink.Replace(runtime.DeepCopyJSON(object), places[0].keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
 			if ok {
 				objects = append(objects, changed)
 			}
@@ -264,4 +266,40 @@ func (c *change) about(places []located) (paths []string) {
 		paths = append(paths, p.path)
 	}
 	return paths
+}
+
+// smaller takes away from a proof what it does not need, while it shows the change.
+func (s *search) smaller(c *change, v verdict) verdict {
+	s.left = shrinkTries
+	over := func() bool { return s.left <= 0 || s.ended() }
+	keep := func(w write) bool {
+		if sizeOf(w) >= sizeOf(v.write) {
+			return false
+		}
+		got := s.check(c, w)
+		if got.broken() && len(got.others) <= len(v.others) {
+			v = got
+			return true
+		}
+		return false
+	}
+	for before := 0; before != sizeOf(v.write); {
+		before = sizeOf(v.write)
+		shrink.Object(v.object, over, func(object map[string]any) bool {
+			if v.status {
+				return keep(ofStatus(object)) // its stored object is made of the object
+			}
+			return keep(write{object: object, stored: v.stored})
+		})
+		if v.stored != nil && !v.status {
+			shrink.Object(v.stored, over, func(stored map[string]any) bool { return keep(write{object: v.object, stored: stored}) })
+		}
+	}
+	return v
+}
+
+func sizeOf(w write) int {
+	object, _ := json.Marshal(w.object) // what was JSON is JSON
+	stored, _ := json.Marshal(w.stored)
+	return len(object) + len(stored)
 }

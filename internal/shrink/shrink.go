@@ -1,49 +1,13 @@
-package breaking
+// Package shrink makes an object smaller while it shows something.
+package shrink
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
-
-// smaller takes away from a proof what it does not need, while it shows the change.
-func (s *search) smaller(c *change, v verdict) verdict {
-	s.left = shrinkTries
-	over := func() bool { return s.left <= 0 || s.ended() }
-	keep := func(w write) bool {
-		if sizeOf(w) >= sizeOf(v.write) {
-			return false
-		}
-		got := s.check(c, w)
-		if got.broken() && len(got.others) <= len(v.others) {
-			v = got
-			return true
-		}
-		return false
-	}
-	for before := 0; before != sizeOf(v.write); {
-		before = sizeOf(v.write)
-		shrink(v.object, over, func(object map[string]any) bool {
-			if v.status {
-				return keep(ofStatus(object)) // its stored object is made of the object
-			}
-			return keep(write{object: object, stored: v.stored})
-		})
-		if v.stored != nil && !v.status {
-			shrink(v.stored, over, func(stored map[string]any) bool { return keep(write{object: v.object, stored: stored}) })
-		}
-	}
-	return v
-}
-
-func sizeOf(w write) int {
-	object, _ := json.Marshal(w.object) // what was JSON is JSON
-	stored, _ := json.Marshal(w.stored)
-	return len(object) + len(stored)
-}
 
 // longText is how long a string is of which parts are taken away, and how many things are many.
 const longText = 16
@@ -55,8 +19,9 @@ type shrinker struct {
 	keep   func(object map[string]any) bool
 }
 
-// shrink tries smaller objects until it is over. keep reports whether it takes one.
-func shrink(object map[string]any, over func() bool, keep func(object map[string]any) bool) {
+// Object tries smaller objects until it is over. keep reports whether it takes one. apiVersion and kind are left as they
+// are.
+func Object(object map[string]any, over func() bool, keep func(object map[string]any) bool) {
 	s := &shrinker{object, over, keep}
 	s.part(nil)
 }
@@ -66,7 +31,7 @@ func (s *shrinker) set(keys []any, value any) bool {
 	if s.over() {
 		return false
 	}
-	object := replace(runtime.DeepCopyJSON(s.object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
+	object := Replace(runtime.DeepCopyJSON(s.object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
 	if !s.keep(object) {
 		return false
 	}
@@ -76,18 +41,18 @@ func (s *shrinker) set(keys []any, value any) bool {
 
 // part makes the value at a place smaller: as a whole, and then what is in it.
 func (s *shrinker) part(keys []any) {
-	switch v := valueAt(s.object, keys).(type) {
+	switch v := At(s.object, keys).(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if len(keys) == 0 && isMeta(name) {
+			if len(keys) == 0 && meta(name) {
 				continue
 			}
-			without := maps.Clone(valueAt(s.object, keys).(map[string]any))
+			without := maps.Clone(At(s.object, keys).(map[string]any))
 			delete(without, name)
 			s.set(keys, without)
 		}
-		for _, name := range slices.Sorted(maps.Keys(valueAt(s.object, keys).(map[string]any))) {
-			if len(keys) > 0 || name == "metadata" || !isMeta(name) {
+		for _, name := range slices.Sorted(maps.Keys(At(s.object, keys).(map[string]any))) {
+			if len(keys) > 0 || name == "metadata" || !meta(name) {
 				s.part(append(slices.Clip(keys), name))
 			}
 		}
@@ -95,9 +60,9 @@ func (s *shrinker) part(keys []any) {
 		alike := func() bool { return s.alike(keys) }
 		alike()
 		chunks(len(v), func(from, to int) bool {
-			return s.set(keys, slices.Delete(slices.Clone(valueAt(s.object, keys).([]any)), from, to))
+			return s.set(keys, slices.Delete(slices.Clone(At(s.object, keys).([]any)), from, to))
 		})
-		v = valueAt(s.object, keys).([]any)
+		v = At(s.object, keys).([]any)
 		if alike() {
 			return
 		}
@@ -113,8 +78,8 @@ func (s *shrinker) part(keys []any) {
 		if len(v) < longText {
 			break
 		}
-		chunks(len([]rune(valueAt(s.object, keys).(string))), func(from, to int) bool {
-			return s.set(keys, string(slices.Delete([]rune(valueAt(s.object, keys).(string)), from, to)))
+		chunks(len([]rune(At(s.object, keys).(string))), func(from, to int) bool {
+			return s.set(keys, string(slices.Delete([]rune(At(s.object, keys).(string)), from, to)))
 		})
 	case int64:
 		if s.set(keys, int64(0)) {
@@ -130,7 +95,7 @@ func (s *shrinker) part(keys []any) {
 // alike gives the items of a list the shortest strings, or one of their fields: the same ones, or others
 // for each item. It reports whether the items themselves are strings.
 func (s *shrinker) alike(keys []any) bool {
-	list := valueAt(s.object, keys).([]any)
+	list := At(s.object, keys).([]any)
 	switch item := first(list).(type) {
 	case string:
 		return s.set(keys, shortest(len(list), 0)) || s.set(keys, shortest(len(list), 1))
@@ -196,4 +161,33 @@ func shortest(n, step int) (all []any) {
 		all = append(all, text)
 	}
 	return all
+}
+
+func meta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
+
+// At returns the value at a place, which has the names of members (string) and the indexes of items (int).
+func At(value any, keys []any) any {
+	for _, key := range keys {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[key.(string)]
+		case []any:
+			value = v[key.(int)]
+		}
+	}
+	return value
+}
+
+// Replace sets the value at a place, and returns the whole.
+func Replace(in any, keys []any, value any) any {
+	if len(keys) == 0 {
+		return value
+	}
+	switch v := in.(type) {
+	case map[string]any:
+		v[keys[0].(string)] = Replace(v[keys[0].(string)], keys[1:], value)
+	case []any:
+		v[keys[0].(int)] = Replace(v[keys[0].(int)], keys[1:], value)
+	}
+	return in
 }

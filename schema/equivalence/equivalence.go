@@ -1,0 +1,259 @@
+package equivalence
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/schema"
+)
+
+// Test sends the same requests to two releases of an API, each on an API server in this process, and fails if they decide
+// differently. See [Compare] for what it compares. Test also fails for each decision that was never taken, because then
+// the requests prove nothing about it; see [Undecided].
+func Test(t *testing.T, before, after schema.Release, opts ...Option) {
+	t.Helper()
+	report, err := Compare(t.Context(), before, after, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(report)
+	if !report.Equivalent() {
+		t.Fail()
+	}
+}
+
+// Compare sends the same requests to two releases, and returns how their responses differ: one allows a request and the
+// other denies it, or both allow it and return different objects. [Messages] also compares why they deny it.
+//
+// The requests create, update and delete objects of all kinds that the releases define, and update their status. The
+// objects are generated from the schemas of both releases and from [Samples], and are then edited: one field gets a
+// constant that an expression compares it with, a value at a bound of the schema or next to it, the value of another field,
+// or no value; lists get longer or shorter. The requests depend on [Seed] only.
+//
+// Compare returns an error if a release cannot be installed, if the releases do not define the same kinds, if a binding has
+// no parameters, or if a webhook gives no valid answer. The error names the release, the file, the object and the field.
+func Compare(ctx context.Context, before, after schema.Release, opts ...Option) (*Report, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := &comparison{requests: 2000, users: []User{{}}, abort: cancel, found: map[signature]*Difference{}, declared: map[string]int{}}
+	var errs []error
+	for _, opt := range opts {
+		errs = append(errs, opt(c))
+	}
+	for i, release := range []schema.Release{before, after} {
+		s, err := newSide(ctx, [...]string{"before", "after"}[i], release, cancel)
+		c.sides[i] = s
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("equivalence: %w", err)
+	}
+	if err := c.findKinds(); err != nil {
+		return nil, fmt.Errorf("equivalence: %w", err)
+	}
+	// Each worker has requests of its own, so that the result does not depend on their order.
+	const workers = 8
+	var running sync.WaitGroup
+	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range workers {
+		w := &worker{comparison: c, number: i, left: (c.requests + workers - 1 - i) / workers, random: rand.New(rand.NewPCG(c.seed, uint64(i)))}
+		running.Go(func() {
+			for w.left > 0 && ctx.Err() == nil {
+				turn <- struct{}{}
+				w.round(ctx)
+				<-turn
+			}
+		})
+	}
+	running.Wait()
+	report := c.report()
+	w := &worker{comparison: c, number: workers}
+	for _, d := range report.Differences {
+		w.shrink(ctx, d)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("equivalence: %w", context.Cause(ctx))
+	}
+	return report, nil
+}
+
+// comparison is a call of Compare.
+type comparison struct {
+	requests  int
+	seed      uint64
+	users     []User
+	samples   []map[string]any
+	messages  bool
+	expected  []expectation
+	undecided map[string]string // reasons by names
+	abort     context.CancelCauseFunc
+
+	sides         [2]*side
+	kinds         []*kind
+	rules, bounds hints
+
+	mu       sync.Mutex
+	sent     int
+	found    map[signature]*Difference
+	declared map[string]int // differences by reason
+}
+
+// Option configures [Test] and [Compare].
+type Option func(*comparison) error
+
+// Requests sets how many requests each release gets. The default is 2,000.
+func Requests(n int) Option {
+	return func(c *comparison) error {
+		if n < 1 {
+			return fmt.Errorf("Requests(%d): expected at least 1", n)
+		}
+		c.requests = n
+		return nil
+	}
+}
+
+// Seed selects other requests. The default is 0.
+func Seed(n uint64) Option {
+	return func(c *comparison) error {
+		c.seed = n
+		return nil
+	}
+}
+
+// User is who sends a request. The user without a name is an administrator.
+type User struct {
+	Name   string
+	Groups []string
+}
+
+// Users sets the users that send requests. The default is an administrator.
+func Users(users ...User) Option {
+	return func(c *comparison) error {
+		if len(users) == 0 {
+			return errors.New("Users: expected at least one")
+		}
+		c.users = users
+		return nil
+	}
+}
+
+// Samples adds objects that requests begin with, as JSON-like values with apiVersion, kind and metadata. For a kind that no
+// definition has, such as a Deployment, they are required, and should have every field that matters.
+func Samples(objects ...map[string]any) Option {
+	return func(c *comparison) error {
+		c.samples = append(c.samples, objects...)
+		return nil
+	}
+}
+
+// Messages also compares why both releases deny a request: the message and field of each cause.
+func Messages() Option {
+	return func(c *comparison) error {
+		c.messages = true
+		return nil
+	}
+}
+
+type expectation struct {
+	reason  string
+	applies func(Difference) bool
+}
+
+// Expect declares differences that are meant. The report counts them by reason.
+func Expect(reason string, applies func(Difference) bool) Option {
+	return func(c *comparison) error {
+		if reason == "" {
+			return errors.New("Expect: the reason is empty")
+		}
+		c.expected = append(c.expected, expectation{reason, applies})
+		return nil
+	}
+}
+
+// Undecided declares decisions that no request leads to, by their [Decision.Name].
+func Undecided(reason string, names ...string) Option {
+	return func(c *comparison) error {
+		if reason == "" {
+			return errors.New("Undecided: the reason is empty")
+		}
+		if c.undecided == nil {
+			c.undecided = map[string]string{}
+		}
+		for _, name := range names {
+			c.undecided[name] = reason
+		}
+		return nil
+	}
+}
+
+// Operation is what a request does.
+type Operation string
+
+// The operations.
+const (
+	Create       Operation = "create"
+	Update       Operation = "update"
+	UpdateStatus Operation = "update status"
+	Delete       Operation = "delete"
+)
+
+// Difference is a request to which two releases respond differently.
+type Difference struct {
+	Kind      runtimeschema.GroupVersionKind
+	Operation Operation
+	User      User
+	// Object is what the request has, and Old is the object that it replaces or deletes.
+	Object, Old   json.RawMessage
+	Before, After Response
+	// Changed has the paths at which the returned objects differ, if both releases allow the request.
+	Changed []string
+
+	write write
+	key   signature
+}
+
+// Response is how a release responds to a request.
+type Response struct {
+	Allowed bool
+	// Message and Causes tell why the request is denied.
+	Message string
+	Causes  []metav1.StatusCause
+	// Object is the object that is returned, without the metadata that a server sets.
+	Object json.RawMessage
+}
+
+// Decision is a rule that allows or denies requests, and how often it did.
+type Decision struct {
+	Release string // before or after
+	// Name is the rule: a rule of a schema, a validation of a policy, a mutating policy, or a webhook.
+	Name                     string
+	Allowed, Denied, Changed int
+	// Undecided is the reason why it may never decide: see the option [Undecided].
+	Undecided string
+}
+
+// Taken reports whether there were both requests that it allowed and requests that it denied or changed.
+func (d Decision) Taken() bool { return d.Allowed+d.Changed > 0 && d.Denied+d.Changed > 0 }
+
+// Report is the result of [Compare].
+type Report struct {
+	Requests    int // to each release
+	Differences []*Difference
+	Expected    map[string]int // by the reasons of the option [Expect]
+	Decisions   []Decision
+}
+
+// Equivalent reports whether there are no differences, and whether all decisions were taken or declared.
+func (r *Report) Equivalent() bool {
+	return len(r.Differences) == 0 && !slices.ContainsFunc(r.Decisions, func(d Decision) bool { return !d.Taken() && d.Undecided == "" })
+}

@@ -1,0 +1,175 @@
+package equivalence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// hint has fields, and values that matter there: those with which an expression compares them, or the bounds of a schema.
+type hint struct {
+	within []string // the fields of a schema around an expression
+	names  []string
+	values []any
+	sizes  []int // of lists
+}
+
+var environ = environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
+
+// expressionHints returns the hints of a CEL expression: each part that is joined by && or || is one, and the whole.
+func expressionHints(expression string, within ...string) (hints []hint) {
+	parsed, issues := environ.Parse(expression)
+	if issues.Err() != nil {
+		return nil
+	}
+	var visit func(e ast.NavigableExpr)
+	visit = func(e ast.NavigableExpr) {
+		h := hint{within: within}
+		for _, part := range ast.MatchDescendants(e, ast.AllMatcher()) {
+			switch part.Kind() {
+			case ast.SelectKind:
+				h.name(part.AsSelect().FieldName())
+			case ast.LiteralKind:
+				switch v := part.AsLiteral().Value().(type) {
+				case string:
+					h.values = append(h.values, v)
+					h.name(v)
+				case int64:
+					h.around(v)
+				case float64:
+					h.values = append(h.values, v)
+				}
+			}
+		}
+		if len(h.names) > 0 {
+			h.values = append(h.values, true, false)
+			hints = append(hints, h)
+		}
+		if e.Kind() == ast.CallKind && (e.AsCall().FunctionName() == operators.LogicalAnd || e.AsCall().FunctionName() == operators.LogicalOr) {
+			for _, child := range e.Children() {
+				visit(child)
+			}
+		}
+	}
+	visit(ast.NavigateAST(parsed.NativeRep()))
+	return hints
+}
+
+func (h *hint) name(name string) {
+	if unescaped, ok := apiservercel.Unescape(name); ok {
+		name = unescaped
+	}
+	if !slices.Contains(h.names, name) && !slices.Contains([]string{"object", "oldObject", "spec", "status", "request", "metadata"}, name) {
+		h.names = append(h.names, name)
+	}
+}
+
+// around adds a number and those next to it.
+func (h *hint) around(n int64) {
+	h.values = append(h.values, n-1, n, n+1)
+	for _, size := range []int64{n - 1, n, n + 1} {
+		if size >= 0 && size < 200 {
+			h.sizes = append(h.sizes, int(size))
+		}
+	}
+}
+
+// schemaHints returns the bounds of the fields of a schema, and the hints of its rules.
+func schemaHints(s *structuralschema.Structural) (bounds, rules []hint) {
+	var visit func(path []string, s *structuralschema.Structural)
+	visit = func(path []string, s *structuralschema.Structural) {
+		h := hint{}
+		if len(path) > 0 {
+			h = hint{within: path[:len(path)-1], names: path[len(path)-1:]}
+		}
+		if v := s.ValueValidation; v != nil {
+			for _, n := range []*int64{v.MinItems, v.MaxItems, v.MinProperties, v.MaxProperties} {
+				if n != nil {
+					h.around(*n)
+				}
+			}
+			h.values = nil
+			for _, n := range []*float64{v.Minimum, v.Maximum} {
+				if n != nil {
+					h.values = append(h.values, int64(*n)-1, int64(*n), int64(*n)+1)
+				}
+			}
+			for _, n := range []*int64{v.MinLength, v.MaxLength} {
+				if n != nil && *n < 5000 {
+					h.values = append(h.values, strings.Repeat("a", int(max(0, *n-1))), strings.Repeat("a", int(*n)), strings.Repeat("a", int(*n)+1))
+				}
+			}
+			for _, value := range v.Enum {
+				h.values = append(h.values, value.Object)
+			}
+		}
+		if len(path) > 0 && len(h.values)+len(h.sizes) > 0 {
+			bounds = append(bounds, h)
+		}
+		for i := range s.XValidations {
+			rules = append(rules, expressionHints(s.XValidations[i].Rule, path...)...)
+		}
+		for _, child := range sorted(s.Properties) {
+			p := s.Properties[child]
+			visit(append(slices.Clip(path), child), &p)
+		}
+		if s.Items != nil {
+			visit(path, s.Items)
+		}
+		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+			visit(path, s.AdditionalProperties.Structural)
+		}
+	}
+	if s != nil {
+		visit(nil, s)
+	}
+	return bounds, rules
+}
+
+// add adds hints, unless an equal one is known.
+func (hs *hints) add(all []hint) {
+	if hs.known == nil {
+		hs.known = map[string]bool{}
+	}
+	for _, h := range all {
+		key := fmt.Sprint(h)
+		if hs.known[key] {
+			continue
+		}
+		hs.known[key] = true
+		if len(h.values)+len(h.sizes) > 0 {
+			hs.all = append(hs.all, h)
+		}
+	}
+}
+
+// hints are those of expressions, or of bounds.
+type hints struct {
+	all   []hint
+	known map[string]bool
+}
+
+// expressions returns the expressions of a policy, or of the match conditions of webhooks.
+func expressions(value any) (all []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range sorted(v) {
+			if text, ok := v[name].(string); ok && name == "expression" {
+				all = append(all, text)
+			} else {
+				all = append(all, expressions(v[name])...)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, expressions(item)...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,132 @@
+package equivalence
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/internal/generate"
+	"github.com/crdkit/crdkit/schema"
+)
+
+// kind is a version of a kind, to which requests are sent.
+type kind struct {
+	gvk        runtimeschema.GroupVersionKind
+	resource   runtimeschema.GroupVersionResource
+	namespaced bool
+	hasStatus  bool
+	versions   [2]*schema.Version // nil without a definition
+	makers     []*generate.Generator
+	samples    []map[string]any
+}
+
+// path returns the path of the resource.
+func (k *kind) path(namespace string) string {
+	at := path.Join("/apis", k.gvk.Group, k.gvk.Version)
+	if k.gvk.Group == "" {
+		at = path.Join("/api", k.gvk.Version)
+	}
+	if k.namespaced {
+		at = path.Join(at, "namespaces", namespace)
+	}
+	return path.Join(at, k.resource.Resource)
+}
+
+// findKinds finds the kinds that both releases serve.
+func (c *comparison) findKinds() error {
+	defined := [2]map[runtimeschema.GroupKind]*schema.Definition{}
+	for i, s := range c.sides {
+		defined[i] = map[runtimeschema.GroupKind]*schema.Definition{}
+		for _, d := range s.release.Definitions {
+			if defined[i][d.GroupKind()] != nil {
+				return fmt.Errorf("%s: %s is defined twice", s.name, d.GroupKind())
+			}
+			defined[i][d.GroupKind()] = d
+		}
+	}
+	for i, s := range c.sides {
+		for kind := range defined[1-i] {
+			if defined[i][kind] == nil {
+				return fmt.Errorf("%s: there is no definition of %s, which release %s has", s.name, kind, c.sides[1-i].name)
+			}
+		}
+	}
+	for _, before := range c.sides[0].release.Definitions {
+		after, served := defined[1][before.GroupKind()], false
+		for _, name := range before.Versions() {
+			if !before.Version(name).Served() || !after.Version(name).Served() {
+				continue
+			}
+			served = true
+			k := &kind{gvk: before.GroupKind().WithVersion(name), versions: [2]*schema.Version{before.Version(name), after.Version(name)}}
+			for i, d := range []*schema.Definition{before, after} {
+				g, err := newGenerator(k.gvk, k.versions[i])
+				if err != nil {
+					return fmt.Errorf("%s: %w", c.sides[i].name, err)
+				}
+				k.makers = append(k.makers, g)
+				crd := d.CustomResourceDefinition()
+				at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
+				k.hasStatus = k.hasStatus || crd.Spec.Versions[at].Subresources != nil && crd.Spec.Versions[at].Subresources.Status != nil
+				bounds, rules := schemaHints(k.versions[i].Structural())
+				c.bounds.add(bounds)
+				c.rules.add(rules)
+			}
+			c.kinds = append(c.kinds, k)
+		}
+		if !served {
+			return fmt.Errorf("%s: no version is served in both releases", before.GroupKind())
+		}
+	}
+	for _, sample := range c.samples {
+		gvk := (&unstructured.Unstructured{Object: sample}).GroupVersionKind()
+		at := slices.IndexFunc(c.kinds, func(k *kind) bool { return k.gvk == gvk })
+		if at < 0 {
+			at = len(c.kinds)
+			c.kinds = append(c.kinds, &kind{gvk: gvk})
+		}
+		c.kinds[at].samples = append(c.kinds[at].samples, sample)
+	}
+	if len(c.kinds) == 0 {
+		return fmt.Errorf("the releases define no kind, and there are no samples")
+	}
+	for _, k := range c.kinds {
+		for _, s := range c.sides {
+			var err error
+			if k.resource, k.namespaced, err = s.resource(k.gvk); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range c.sides {
+		for _, m := range s.manifests {
+			for _, expression := range expressions(m.Object) {
+				c.rules.add(expressionHints(expression))
+			}
+		}
+	}
+	return nil
+}
+
+// newGenerator returns a generator of objects that a version accepts.
+func newGenerator(gvk runtimeschema.GroupVersionKind, v *schema.Version) (*generate.Generator, error) {
+	if v.Structural() == nil {
+		return nil, fmt.Errorf("%s: the version has no structural schema", gvk)
+	}
+	return generate.New(gvk, v.Structural(), func(object map[string]any) field.ErrorList {
+		object = apiruntime.DeepCopyJSON(object)
+		v.Prune(object)
+		v.Default(object)
+		return v.Validate(context.Background(), object)
+	})
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

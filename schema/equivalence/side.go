@@ -1,0 +1,247 @@
+package equivalence
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/apiservertest"
+)
+
+// side is a release on an API server.
+type side struct {
+	name      string // before or after
+	release   schema.Release
+	manifests []manifest
+	server    *apiservertest.Server
+	client    *http.Client
+	mapper    meta.RESTMapper
+
+	decisions []*Decision
+	counters  counters
+}
+
+// manifest is an object of a release.
+type manifest struct {
+	file string
+	*unstructured.Unstructured
+}
+
+func (m manifest) String() string {
+	return fmt.Sprintf("%s: %s %s", m.file, m.GetKind(), m.GetName())
+}
+
+// newSide starts a server with a release.
+func newSide(ctx context.Context, name string, release schema.Release, abort context.CancelCauseFunc) (*side, error) {
+	s := &side{name: name, release: release}
+	fail := func(err error) (*side, error) { return nil, fmt.Errorf("%s: %w", name, err) }
+	if err := errors.Join(s.parse(), s.checkBindings()); err != nil {
+		return fail(err)
+	}
+	opts := []apiservertest.Option{apiservertest.Audit(s.counters.audited)}
+	if release.Handler != nil {
+		opts = append(opts, apiservertest.Handler(s.counters.webhook(release.Handler, func(err error) { abort(fmt.Errorf("%s: %w", name, err)) })))
+	}
+	for _, d := range release.Definitions {
+		opts = append(opts, apiservertest.Objects(d.CustomResourceDefinition()))
+		if err := s.countRules(d); err != nil {
+			return fail(err)
+		}
+	}
+	s.countWebhooks()
+	for _, m := range append(slices.Clone(s.manifests), s.probes()...) {
+		opts = append(opts, apiservertest.Objects(m))
+	}
+	var err error
+	if s.server, err = apiservertest.New(ctx, opts...); err != nil {
+		for _, m := range s.manifests {
+			if strings.Contains(err.Error(), m.GetName()) {
+				return fail(fmt.Errorf("%s: %w", m.file, err))
+			}
+		}
+		return fail(err)
+	}
+	if s.client, err = rest.HTTPClientFor(s.server.Config()); err != nil {
+		return fail(err)
+	}
+	found, err := discovery.NewDiscoveryClientForConfig(s.server.Config())
+	if err != nil {
+		return fail(err)
+	}
+	groups, err := restmapper.GetAPIGroupResources(found)
+	if err != nil {
+		return fail(err)
+	}
+	s.mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	return s, nil
+}
+
+// parse reads the manifests in the order of their files.
+func (s *side) parse() error {
+	var errs []error
+	for _, file := range sorted(s.release.Manifests) {
+		reader := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(s.release.Manifests[file]), 4096)
+		for n := 1; ; n++ {
+			m := manifest{file, &unstructured.Unstructured{}}
+			err := reader.Decode(&m.Object)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: document %d: %w", file, n, err))
+				break
+			}
+			if len(m.Object) == 0 {
+				continue
+			}
+			if m.GetKind() == "" || m.GetAPIVersion() == "" || m.GetName() == "" {
+				errs = append(errs, fmt.Errorf("%s: document %d: expected apiVersion, kind and metadata.name, got %q, %q and %q", file, n, m.GetAPIVersion(), m.GetKind(), m.GetName()))
+				continue
+			}
+			s.manifests = append(s.manifests, m)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkBindings finds bindings without their policy or parameters: the server would not apply the former, and deny all
+// requests because of the latter.
+func (s *side) checkBindings() error {
+	var errs []error
+	for _, m := range s.manifests {
+		policyKind, binding := strings.CutSuffix(m.GetKind(), "Binding")
+		if !binding || !strings.HasSuffix(policyKind, "AdmissionPolicy") {
+			continue
+		}
+		get := func(u *unstructured.Unstructured, fields ...string) string {
+			text, _, _ := unstructured.NestedString(u.Object, fields...)
+			return text
+		}
+		at := slices.IndexFunc(s.manifests, func(p manifest) bool {
+			return p.GetKind() == policyKind && p.GetName() == get(m.Unstructured, "spec", "policyName")
+		})
+		if at < 0 {
+			errs = append(errs, fmt.Errorf("%s: spec.policyName: there is no %s %q", m, policyKind, get(m.Unstructured, "spec", "policyName")))
+			continue
+		}
+		kind, name := get(s.manifests[at].Unstructured, "spec", "paramKind", "kind"), get(m.Unstructured, "spec", "paramRef", "name")
+		_, has, _ := unstructured.NestedMap(m.Object, "spec", "paramRef")
+		switch {
+		case kind == "" && has:
+			errs = append(errs, fmt.Errorf("%s: spec.paramRef: %s has no spec.paramKind", m, s.manifests[at]))
+		case kind != "" && !has:
+			errs = append(errs, fmt.Errorf("%s: spec.paramRef: expected a reference, because %s has spec.paramKind", m, s.manifests[at]))
+		case kind != "" && !slices.ContainsFunc(s.manifests, func(p manifest) bool {
+			return p.GetKind() == kind && (name == "" || p.GetName() == name)
+		}):
+			errs = append(errs, fmt.Errorf("%s: spec.paramRef: there is no %s %q", m, kind, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// response is what a client sees.
+type response struct {
+	Response
+	object  map[string]any // without what a server sets
+	version string         // of the resource
+	fault   error          // the server could not respond
+}
+
+// send sends a request.
+func (s *side) send(ctx context.Context, k *kind, op Operation, user User, namespace, name string, object map[string]any) (r response) {
+	method, at := map[Operation]string{Create: http.MethodPost, Update: http.MethodPut, UpdateStatus: http.MethodPut, Delete: http.MethodDelete}[op], k.path(namespace)
+	if op != Create {
+		at = path.Join(at, name)
+	}
+	if op == UpdateStatus {
+		at += "/status"
+	}
+	var body io.Reader
+	if object != nil {
+		text, err := json.Marshal(object)
+		if err != nil {
+			return response{fault: err}
+		}
+		body = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, s.server.Config().Host+at+"?fieldManager=equivalence&fieldValidation=Ignore", body)
+	if err != nil {
+		return response{fault: err}
+	}
+	request.Header.Set("Content-Type", runtime.ContentTypeJSON)
+	if user.Name != "" {
+		request.Header.Set("Impersonate-User", user.Name)
+		for _, group := range user.Groups {
+			request.Header.Add("Impersonate-Group", group)
+		}
+	}
+	answer, err := s.client.Do(request)
+	if err != nil {
+		return response{fault: err}
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return response{fault: err}
+	}
+	if answer.StatusCode >= 300 {
+		var status metav1.Status
+		if err := json.Unmarshal(text, &status); err != nil {
+			return response{fault: fmt.Errorf("status %s: %s", answer.Status, text)}
+		}
+		r.Message = status.Message
+		if status.Details != nil {
+			r.Causes = status.Details.Causes
+		}
+		return r
+	}
+	r.Allowed = true
+	if op == Delete {
+		return r
+	}
+	if err := utiljson.Unmarshal(text, &r.object); err != nil {
+		return response{fault: err}
+	}
+	u := unstructured.Unstructured{Object: r.object}
+	r.version = u.GetResourceVersion()
+	clean(r.object)
+	return r
+}
+
+// clean removes the metadata that a server sets.
+func clean(object map[string]any) {
+	if metadata, ok := object["metadata"].(map[string]any); ok {
+		for _, name := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink", "generation"} {
+			delete(metadata, name)
+		}
+	}
+}
+
+// resource returns the resource of a kind, and its scope.
+func (s *side) resource(kind runtimeschema.GroupVersionKind) (resource runtimeschema.GroupVersionResource, namespaced bool, err error) {
+	m, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return resource, false, fmt.Errorf("%s: %w", s.name, err)
+	}
+	return m.Resource, m.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}

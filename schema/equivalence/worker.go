@@ -1,0 +1,384 @@
+package equivalence
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/jsondiff"
+	"github.com/crdkit/crdkit/internal/shrink"
+)
+
+// write is a request to both releases.
+type write struct {
+	kind      *kind
+	op        Operation
+	user      User
+	creator   User
+	namespace string
+	object    map[string]any // nil for a deletion
+	old       map[string]any // nil for a creation
+}
+
+// worker sends some of the requests.
+type worker struct {
+	*comparison
+	number, left int
+	made         int // objects
+	names        int // that could not be deleted
+	random       *rand.Rand
+	pool, donors map[*kind][]map[string]any // objects that both releases accept, and generated ones
+}
+
+// round creates an object, updates it, and deletes it.
+func (w *worker) round(ctx context.Context) {
+	k, namespace := pick(w.random, w.kinds), ""
+	if k.namespaced {
+		namespace = pick(w.random, w.namespaces())
+	}
+	donor := w.donor(k)
+	e := &editor{w.random, w.rules.all, w.bounds.all}
+	object := donor
+	if pool := w.pool[k]; len(pool) > 0 && w.random.IntN(4) > 0 {
+		object = e.edit(pick(w.random, pool), donor)
+	} else if w.random.IntN(4) == 0 {
+		object = e.edit(object, donor)
+	}
+	user := pick(w.random, w.users)
+	created := write{kind: k, op: Create, user: user, creator: user, namespace: namespace, object: object}
+	now := w.both(ctx, created, state{})
+	if now.same {
+		w.keep(k, now.object)
+		for range 3 {
+			next := write{kind: k, op: Update, user: pick(w.random, w.users), creator: user, namespace: namespace, old: now.object}
+			if k.hasStatus && w.random.IntN(3) == 0 {
+				next.op = UpdateStatus
+			}
+			if next.object = e.edit(now.object, donor); w.random.IntN(8) == 0 {
+				next.object = donor
+			}
+			switch updated := w.both(ctx, next, now); {
+			case updated.same:
+				now = updated
+			case updated.exists:
+				w.cleanUp(ctx, created)
+				return
+			}
+		}
+		now = w.both(ctx, write{kind: k, op: Delete, user: pick(w.random, w.users), creator: user, namespace: namespace, old: now.object}, now)
+		now.exists = !now.same
+	}
+	if now.exists {
+		w.cleanUp(ctx, created)
+	}
+}
+
+// maxPool is how many objects a worker keeps of each kind.
+const maxPool = 64
+
+// keep adds an accepted object to those that are edited.
+func (w *worker) keep(k *kind, object map[string]any) {
+	if w.pool == nil {
+		w.pool = map[*kind][]map[string]any{}
+	}
+	if len(w.pool[k]) < maxPool {
+		w.pool[k] = append(w.pool[k], object)
+	} else {
+		w.pool[k][w.random.IntN(maxPool)] = object
+	}
+}
+
+// namespaces returns those that the first release has.
+func (w *worker) namespaces() []string {
+	all := []string{"default"}
+	for _, m := range w.sides[0].manifests {
+		if m.GetKind() == "Namespace" && m.GetName() != "default" {
+			all = append(all, m.GetName())
+		}
+	}
+	return all
+}
+
+// donor returns a generated object, which is a new one in half of the cases.
+func (w *worker) donor(k *kind) map[string]any {
+	if known := w.donors[k]; len(known) > 0 && w.random.IntN(2) == 0 {
+		return pick(w.random, known)
+	}
+	w.made++
+	var object map[string]any
+	if len(k.samples) > 0 && (len(k.makers) == 0 || w.random.IntN(4) == 0) {
+		object = pick(w.random, k.samples)
+	} else {
+		var err error
+		object, err = k.makers[w.made%len(k.makers)].Object(draw.New(w.seed, fmt.Sprint(k.gvk, w.number), w.made))
+		if err != nil {
+			w.abort(err)
+			return map[string]any{}
+		}
+	}
+	if w.donors == nil {
+		w.donors = map[*kind][]map[string]any{}
+	}
+	w.donors[k] = append(w.donors[k], object)
+	if len(w.donors[k]) > maxPool {
+		w.donors[k] = w.donors[k][1:]
+	}
+	return object
+}
+
+// name returns the name of the object of the worker. Workers have objects of their own.
+func (w *worker) name() string {
+	name := string(rune('a' + w.number))
+	if w.number == 8 {
+		name = "x" // in the report
+	}
+	if w.names > 0 {
+		name += strconv.Itoa(w.names)
+	}
+	return name
+}
+
+// named returns an object with the name of the worker, and with no other metadata than labels and annotations.
+func (w *worker) named(write write) map[string]any {
+	if write.object == nil {
+		return nil
+	}
+	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(write.object)}
+	metadata := map[string]any{"name": w.name()}
+	if old, ok := u.Object["metadata"].(map[string]any); ok {
+		for _, name := range []string{"labels", "annotations"} {
+			if value, ok := old[name]; ok {
+				metadata[name] = value
+			}
+		}
+	}
+	if write.kind.namespaced {
+		metadata["namespace"] = write.namespace
+	}
+	u.Object["metadata"] = metadata
+	u.SetGroupVersionKind(write.kind.gvk)
+	return u.Object
+}
+
+// state is what both releases have after a request.
+type state struct {
+	object   map[string]any
+	versions [2]string // of the resource
+	same     bool      // both allow the request and return the same
+	exists   bool      // a release allows the request
+}
+
+// both sends a request to both releases, which have the given state.
+func (w *worker) both(ctx context.Context, write write, now state) state {
+	write.object = w.named(write)
+	d, r := w.ask(ctx, write, now.versions)
+	w.left--
+	if ctx.Err() != nil {
+		return state{}
+	}
+	for i, s := range w.sides {
+		s.judge(ctx, write, r[i])
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent++
+	if d != nil {
+		w.add(d)
+	}
+	return state{r[0].object, [2]string{r[0].version, r[1].version}, d == nil && r[0].Allowed && r[1].Allowed, r[0].Allowed || r[1].Allowed}
+}
+
+// add adds a difference, unless it is expected, or a smaller one is known.
+func (c *comparison) add(d *Difference) {
+	for _, e := range c.expected {
+		if e.applies(*d) {
+			c.declared[e.reason]++
+			return
+		}
+	}
+	if known := c.found[d.key]; known == nil || len(d.Object)+len(d.Old) < len(known.Object)+len(known.Old) {
+		c.found[d.key] = d
+	}
+}
+
+// ask sends a request to both releases, and compares the responses. The difference is nil if there is none.
+func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Difference, [2]response) {
+	var r [2]response
+	for i, s := range w.sides {
+		object := write.object
+		if versions[i] != "" && object != nil {
+			u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
+			u.SetResourceVersion(versions[i])
+			object = u.Object
+		}
+		r[i] = s.send(ctx, write.kind, write.op, write.user, write.namespace, w.name(), object)
+		if r[i].fault != nil {
+			if ctx.Err() == nil {
+				w.abort(fmt.Errorf("%s: %s %s: %w", s.name, write.op, write.kind.gvk, r[i].fault))
+			}
+			return nil, r
+		}
+	}
+	d := &Difference{Kind: write.kind.gvk, Operation: write.op, User: write.user, Before: r[0].Response, After: r[1].Response, write: write}
+	d.key = signature{write.kind, write.op, "", ""}
+	switch {
+	case r[0].Allowed != r[1].Allowed:
+		d.key.how, d.key.text = "denied before", d.Before.general()
+		if r[0].Allowed {
+			d.key.how, d.key.text = "denied after", d.After.general()
+		}
+	case !r[0].Allowed:
+		if !w.messages || d.Before.causes() == d.After.causes() {
+			return nil, r
+		}
+		d.key.how, d.key.text = "messages", d.Before.general()+"\n"+d.After.general()
+	default:
+		jsondiff.Walk(r[0].object, r[1].object, func(found jsondiff.Difference) {
+			d.Changed = append(d.Changed, pathOf(found.Path))
+		})
+		if len(d.Changed) == 0 {
+			return nil, r
+		}
+		d.key.how, d.key.text = "changed", index.ReplaceAllString(d.Changed[0], "[]")
+	}
+	d.Object, d.Old = jsonOf(write.object), jsonOf(write.old)
+	d.Before.Object, d.After.Object = jsonOf(r[0].object), jsonOf(r[1].object)
+	return d, r
+}
+
+// signature is what differences with one cause have in common.
+type signature struct {
+	kind      *kind
+	op        Operation
+	how, text string
+}
+
+var (
+	index  = regexp.MustCompile(`\[[^]]*\]`)
+	values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\b\d+(?:\.\d+)?\b`)
+)
+
+// general returns why a request is denied, without values.
+func (r Response) general() string {
+	if len(r.Causes) == 0 {
+		return values.ReplaceAllString(index.ReplaceAllString(r.Message, "[]"), "…")
+	}
+	first := r.Causes[0]
+	return values.ReplaceAllString(index.ReplaceAllString(first.Field+": "+first.Message, "[]"), "…")
+}
+
+// causes returns the messages and fields of a denial.
+func (r Response) causes() string {
+	var all []string
+	for _, c := range r.Causes {
+		all = append(all, c.Field+": "+c.Message)
+	}
+	if len(all) == 0 {
+		return r.Message
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
+
+func pathOf(steps []any) string {
+	path := ""
+	for _, step := range steps {
+		if i, ok := step.(int); ok {
+			path += "[" + strconv.Itoa(i) + "]"
+		} else {
+			path += "." + step.(string)
+		}
+	}
+	return strings.TrimPrefix(path, ".")
+}
+
+func jsonOf(object map[string]any) json.RawMessage {
+	if object == nil {
+		return nil
+	}
+	text, _ := json.Marshal(object) // what was JSON is JSON
+	return text
+}
+
+// cleanUp deletes what is left of an object. If a release denies that, the worker goes on with another name.
+func (w *worker) cleanUp(ctx context.Context, created write) {
+	denied := false
+	for _, s := range w.sides {
+		r := s.send(ctx, created.kind, Delete, User{}, created.namespace, w.name(), nil)
+		denied = denied || !r.Allowed && !strings.Contains(r.Message, "not found")
+	}
+	if denied {
+		w.names++
+	}
+}
+
+// again sends the request of a difference once more, with other objects, and returns the difference.
+func (w *worker) again(ctx context.Context, write write) *Difference {
+	create, now := write, state{}
+	if write.op != Create {
+		create.op, create.user, create.object, create.old = Create, write.creator, write.old, nil
+		create.object = w.named(create)
+		d, r := w.ask(ctx, create, [2]string{})
+		if r[0].Allowed || r[1].Allowed {
+			defer w.cleanUp(ctx, create)
+		}
+		if d != nil || !r[0].Allowed {
+			return nil
+		}
+		write.old, now.versions = r[0].object, [2]string{r[0].version, r[1].version}
+	}
+	write.object = w.named(write)
+	d, r := w.ask(ctx, write, now.versions)
+	if write.op == Create && (r[0].Allowed || r[1].Allowed) {
+		w.cleanUp(ctx, create)
+	}
+	return d
+}
+
+// shrinkTries is how many requests are tried to make a difference smaller.
+const shrinkTries = 300
+
+// shrink makes the request of a difference smaller.
+func (w *worker) shrink(ctx context.Context, d *Difference) {
+	tries := 0
+	keep := func(write write) bool {
+		tries++
+		got := w.again(ctx, write)
+		if got == nil || got.key != d.key || len(got.Object)+len(got.Old) > len(d.Object)+len(d.Old) {
+			return false
+		}
+		*d = *got
+		return true
+	}
+	if !keep(d.write) {
+		return // an update of an object that can no longer be created
+	}
+	over := func() bool { return tries >= shrinkTries || ctx.Err() != nil }
+	for before := -1; before != len(d.Object)+len(d.Old) && !over(); {
+		before = len(d.Object) + len(d.Old)
+		if d.write.object != nil {
+			shrink.Object(d.write.object, over, func(object map[string]any) bool {
+				next := d.write
+				next.object = object
+				return !reflect.DeepEqual(object, d.write.object) && keep(next)
+			})
+		}
+		if d.write.old != nil {
+			shrink.Object(d.write.old, over, func(old map[string]any) bool {
+				next := d.write
+				next.old = old
+				return !reflect.DeepEqual(old, d.write.old) && keep(next)
+			})
+		}
+	}
+}
