@@ -16,7 +16,9 @@
 //     CustomResourceDefinition.
 //   - [github.com/crdkit/crdkit/schema/rehearse] replays stored objects through an upgrade and
 //     a rollback.
-//   - [github.com/crdkit/crdkit/cmd/crdcheck] is a command that does the last two in CI.
+//   - [github.com/crdkit/crdkit/schema/equivalence] tests whether webhooks, CEL rules and policies decide
+//     alike.
+//   - [github.com/crdkit/crdkit/cmd/crdcheck] is a command that uses breaking and rehearse in CI.
 //
 // Serve webhooks:
 //

@@ -41,6 +41,7 @@ func TestPackages_StaySmall(t *testing.T) {
 		"schema/apiservertest":       {this + "/conversion", this + "/admission", this + "/webhook", this + "/examples", "k8s.io/kubernetes"},
 		"schema/breaking":            offline,
 		"schema/rehearse":            offline,
+		"schema/equivalence":         {this + "/conversion", this + "/admission", this + "/webhook", this + "/examples", "k8s.io/kubernetes"},
 		"roundtrip":                  slices.Concat(cluster, []string{this + "/admission", this + "/webhook", this + "/examples"}),
 		"webhook":                    {clientGo + "/rest", clientGo + "/kubernetes", apiServer, extensions, prometheus, cel, this + "/examples"},
 		"webhook/authority":          slices.Concat(serving, []string{extensions, this + "/webhook/registration"}),

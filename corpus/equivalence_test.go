@@ -84,7 +84,7 @@ func TestEquivalence_GatewayAPI(t *testing.T) {
 {name: validate.gateway.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: "https://gateway.example.com/validate"},
 rules: [{operations: [CREATE, UPDATE], apiGroups: [gateway.networking.k8s.io], apiVersions: [v1], resources: [gateways, httproutes]}]}]}`)}
 	began := time.Now()
-	report, err := equivalence.Compare(t.Context(), before, after, equivalence.Requests(10000))
+	report, err := equivalence.Compare(t.Context(), before, after, equivalence.Requests(3000))
 	if err != nil {
 		t.Fatal(err)
 	}

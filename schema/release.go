@@ -10,6 +10,7 @@ type Release struct {
 	// and the webhook configurations have.
 	Handler http.Handler
 	// Manifests has the webhook configurations, the admission policies with their bindings and parameters, and other
-	// objects that these need, such as namespaces: YAML or JSON documents by the name of their file.
+	// objects that these need, such as namespaces: YAML or JSON documents by the name of their file. Package equivalence
+	// adds the definitions among them to Definitions.
 	Manifests map[string][]byte
 }

@@ -235,7 +235,8 @@ type Response struct {
 // Decision is a rule that allows or denies requests, and how often it did.
 type Decision struct {
 	Release string // before or after
-	// Name is the rule: a rule of a schema, a validation of a policy, a mutating policy, or a webhook.
+	// Name is the rule: a rule of a schema, a validation of a policy, a mutating policy, or a webhook. What a rule of a
+	// schema allows is counted in a quarter of the allowed requests.
 	Name                     string
 	Allowed, Denied, Changed int
 	// Undecided is the reason why it may never decide: see the option [Undecided].

@@ -11,12 +11,12 @@ import (
 // String returns the differences, and then the decisions.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d requests to each release, %d differences", r.Requests, len(r.Differences))
+	fmt.Fprintf(&b, "%d requests to each release, differences: %d", r.Requests, len(r.Differences))
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "\n\n%s", d)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(r.Expected)) {
-		fmt.Fprintf(&b, "\n\n%d differences are expected: %s", r.Expected[reason], reason)
+		fmt.Fprintf(&b, "\n\nexpected %d times: %s", r.Expected[reason], reason)
 	}
 	b.WriteString("\n")
 	for _, d := range r.Decisions {

@@ -57,6 +57,12 @@ func newSide(ctx context.Context, name string, release schema.Release, abort con
 	if err := errors.Join(s.parse(), s.checkBindings()); err != nil {
 		return fail(err)
 	}
+	for _, m := range s.manifests {
+		if strings.HasSuffix(m.GetKind(), "WebhookConfiguration") && release.Handler == nil {
+			return fail(fmt.Errorf("%s: the release has no Handler", m))
+		}
+	}
+	release = s.release
 	opts := []apiservertest.Option{apiservertest.Audit(s.counters.audited)}
 	if release.Handler != nil {
 		opts = append(opts, apiservertest.Handler(s.counters.webhook(release.Handler, func(err error) { abort(fmt.Errorf("%s: %w", name, err)) })))
@@ -117,7 +123,19 @@ func (s *side) parse() error {
 				errs = append(errs, fmt.Errorf("%s: document %d: expected apiVersion, kind and metadata.name, got %q, %q and %q", file, n, m.GetAPIVersion(), m.GetKind(), m.GetName()))
 				continue
 			}
-			s.manifests = append(s.manifests, m)
+			if m.GetKind() != "CustomResourceDefinition" {
+				s.manifests = append(s.manifests, m)
+				continue
+			}
+			text, err := m.MarshalJSON()
+			if err == nil {
+				var d *schema.Definition
+				d, err = schema.Parse(text)
+				s.release.Definitions = append(slices.Clip(s.release.Definitions), d)
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", m, err))
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -1,0 +1,362 @@
+package equivalence_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/equivalence"
+)
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// widgets returns the definition of a small kind, with more of the schema of its spec.
+func widgets(t testing.TB, more string) []*schema.Definition {
+	t.Helper()
+	d, err := schema.Parse([]byte(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com}, spec: {
+group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, subresources: {status: {}},
+schema: {openAPIV3Schema: {type: object, required: [spec], properties: {
+status: {type: object, properties: {phase: {type: string, maxLength: 20}}},
+spec: {type: object, required: [size, class], ` + more + ` properties: {
+size: {type: integer, minimum: 0, maximum: 1000}, limit: {type: integer, minimum: 0, maximum: 1000}, class: {type: string, enum: [small, large]},
+hosts: {type: array, maxItems: 500, items: {type: string, maxLength: 63}}}}}}}}]}}`))
+	check(t, err)
+	return []*schema.Definition{d}
+}
+
+var widget = kubeschema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+
+// webhook returns a release with a webhook for a resource.
+func webhook(defined []*schema.Definition, kind, group, resource, operations string, functions ...admission.Option) schema.Release {
+	s := runtime.NewScheme()
+	if group == "apps" {
+		s.AddKnownTypes(appsv1.SchemeGroupVersion, &appsv1.Deployment{})
+	}
+	return schema.Release{
+		Definitions: defined, Handler: admission.NewHandler(s, functions...),
+		Manifests: map[string][]byte{"webhooks.yaml": fmt.Appendf(nil, `{apiVersion: admissionregistration.k8s.io/v1, kind: %sWebhookConfiguration, metadata: {name: webhook}, webhooks: [
+{name: webhook.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {url: "https://webhook.example.com/admit"},
+rules: [{operations: [%s], apiGroups: [%s], apiVersions: [v1], resources: [%s]}]}]}`, kind, operations, group, resource)},
+	}
+}
+
+// policy returns a release with a policy; more is in its specification.
+func policy(defined []*schema.Definition, group, resource, operations, more string, expressions ...string) schema.Release {
+	var validations []string
+	for _, e := range expressions {
+		validations = append(validations, fmt.Sprintf("{expression: %q}", e))
+	}
+	return schema.Release{Definitions: defined, Manifests: map[string][]byte{"policy.yaml": fmt.Appendf(nil, `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicy, metadata: {name: policy}, spec: {%s
+matchConstraints: {resourceRules: [{operations: [%s], apiGroups: [%s], apiVersions: [v1], resources: [%s]}]}, validations: [%s]}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: binding}, spec: {policyName: policy, validationActions: [Deny]}}`,
+		more, operations, group, resource, strings.Join(validations, ", "))}}
+}
+
+const both = "CREATE, UPDATE"
+
+// widgetWebhook refuses a size beyond the limit.
+func limited(defined []*schema.Definition) schema.Release {
+	return webhook(defined, "Validating", "example.com", "widgets", both, admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (errs field.ErrorList, _ error) {
+		size, _, _ := unstructured.NestedInt64(u.Object, "spec", "size")
+		if limit, found, _ := unstructured.NestedInt64(u.Object, "spec", "limit"); found && size > limit {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "size"), size, "is beyond the limit"))
+		}
+		return errs, nil
+	}, admission.ForKind(widget)))
+}
+
+// fixed refuses a change of the class.
+func fixed(defined []*schema.Definition) schema.Release {
+	return webhook(defined, "Validating", "example.com", "widgets", both, admission.ValidateUpdate(func(_ context.Context, u, old *unstructured.Unstructured) (errs field.ErrorList, _ error) {
+		is, _, _ := unstructured.NestedString(u.Object, "spec", "class")
+		if was, _, _ := unstructured.NestedString(old.Object, "spec", "class"); was != is {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "class"), "must not change"))
+		}
+		return errs, nil
+	}, admission.ForKind(widget)))
+}
+
+// hosted refuses hosts that end in .local, or that occur twice.
+func hosted(defined []*schema.Definition) schema.Release { return listed(defined, true) }
+
+func listed(defined []*schema.Definition, distinct bool) schema.Release {
+	return webhook(defined, "Validating", "example.com", "widgets", both, admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (errs field.ErrorList, _ error) {
+		hosts, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "hosts")
+		for i, host := range hosts {
+			if strings.HasSuffix(host, ".local") {
+				errs = append(errs, field.Invalid(field.NewPath("spec", "hosts").Index(i), host, "is local"))
+			}
+			if distinct && slices.Contains(hosts[:i], host) {
+				errs = append(errs, field.Duplicate(field.NewPath("spec", "hosts").Index(i), host))
+			}
+		}
+		return errs, nil
+	}, admission.ForKind(widget)))
+}
+
+// secured refuses containers that may run as root, as the announcement of ValidatingAdmissionPolicy has it
+// (https://kubernetes.io/blog/2022/12/20/validating-admission-policies-alpha/).
+func secured() schema.Release {
+	return webhook(nil, "Validating", "apps", "deployments", both, admission.Validate(func(_ context.Context, d *appsv1.Deployment) (errs field.ErrorList, _ error) {
+		pod := d.Spec.Template.Spec
+		for _, list := range []struct {
+			name       string
+			containers []corev1.Container
+		}{{"containers", pod.Containers}, {"initContainers", pod.InitContainers}} {
+			for i, c := range list.containers {
+				at := field.NewPath("spec", "template", "spec", list.name).Index(i).Child("securityContext")
+				is := func(value *bool, want bool) bool { return value != nil && *value == want }
+				if c.SecurityContext == nil {
+					errs = append(errs, field.Required(at, ""))
+					continue
+				}
+				if !is(c.SecurityContext.RunAsNonRoot, true) {
+					errs = append(errs, field.Required(at.Child("runAsNonRoot"), "must be true"))
+				}
+				if !is(c.SecurityContext.ReadOnlyRootFilesystem, true) {
+					errs = append(errs, field.Required(at.Child("readOnlyRootFilesystem"), "must be true"))
+				}
+				if is(c.SecurityContext.AllowPrivilegeEscalation, true) {
+					errs = append(errs, field.Forbidden(at.Child("allowPrivilegeEscalation"), "must not be true"))
+				}
+				if is(c.SecurityContext.Privileged, true) {
+					errs = append(errs, field.Forbidden(at.Child("privileged"), "must not be true"))
+				}
+			}
+		}
+		return errs, nil
+	}))
+}
+
+// securing are the expressions of a policy that decides as secured.
+func securing() (all []string) {
+	for _, container := range []string{
+		"has(c.securityContext) && has(c.securityContext.runAsNonRoot) && c.securityContext.runAsNonRoot",
+		"has(c.securityContext) && has(c.securityContext.readOnlyRootFilesystem) && c.securityContext.readOnlyRootFilesystem",
+		"!has(c.securityContext) || !has(c.securityContext.allowPrivilegeEscalation) || !c.securityContext.allowPrivilegeEscalation",
+		"!has(c.securityContext) || !has(c.securityContext.privileged) || !c.securityContext.privileged",
+	} {
+		all = append(all, "object.spec.template.spec.containers.all(c, "+container+")",
+			"!has(object.spec.template.spec.initContainers) || object.spec.template.spec.initContainers.all(c, "+container+")")
+	}
+	return all
+}
+
+// deployments returns the options for Deployments. A cluster validates them before it calls webhooks and policies.
+func deployments(t testing.TB) []equivalence.Option {
+	t.Helper()
+	var object map[string]any
+	check(t, yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {
+containers: [&a {name: a, image: a, securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, privileged: false}}], initContainers: [*a]}}}}`), &object))
+	return []equivalence.Option{equivalence.Samples(object), equivalence.Expect("a Deployment has containers in a cluster", func(d equivalence.Difference) bool {
+		return strings.Contains(d.After.Message, "expected iterable type")
+	})}
+}
+
+const atMost = "!has(object.spec.limit) || object.spec.size <= object.spec.limit"
+const same = "oldObject == null || object.spec.class == oldObject.spec.class"
+const hosts = "!has(object.spec.hosts) || object.spec.hosts.all(h, !h.endsWith('.local'))"
+const distinct = "!has(object.spec.hosts) || object.spec.hosts.all(h, object.spec.hosts.exists_one(other, other == h))"
+
+// pair is two releases to compare.
+type pair struct {
+	before, after schema.Release
+	options       []equivalence.Option
+}
+
+func (p pair) compare(t *testing.T, seed uint64, requests int) *equivalence.Report {
+	t.Helper()
+	report, err := equivalence.Compare(t.Context(), p.before, p.after, append(p.options, equivalence.Seed(seed), equivalence.Requests(requests))...)
+	check(t, err)
+	return report
+}
+
+// A policy with one mistake is found to decide differently, whatever the seed.
+func TestCompare_FindsMistakes(t *testing.T) {
+	plain := widgets(t, "")
+	ofWidgets := func(operations, more string, expressions ...string) schema.Release {
+		return policy(plain, "example.com", "widgets", operations, more, expressions...)
+	}
+	short := slices.DeleteFunc(securing(), func(e string) bool { return strings.Contains(e, "initContainers") })
+	for name, p := range map[string]pair{
+		"a forgotten has":                      {limited(plain), ofWidgets(both, "", "object.spec.size <= object.spec.limit"), nil},
+		"less for at most":                     {limited(plain), ofWidgets(both, "", "!has(object.spec.limit) || object.spec.size < object.spec.limit"), nil},
+		"no init containers":                   {secured(), policy(nil, "apps", "deployments", both, "", short...), deployments(t)},
+		"no check of null":                     {fixed(plain), ofWidgets(both, "", "object.spec.class == oldObject.spec.class"), nil},
+		"only creations":                       {limited(plain), ofWidgets("CREATE", "", atMost), nil},
+		"another resource":                     {limited(plain), ofWidgets(both, "", atMost), nil},
+		"an error is ignored":                  {limited(plain), ofWidgets(both, "failurePolicy: Ignore,", "size(object.spec.hosts) >= 0 ? "+atMost+" : true"), nil},
+		"a cost limit":                         {listed(plain, false), ofWidgets(both, "", "!has(object.spec.hosts) || object.spec.hosts.all(h, !h.endsWith('.local') && object.spec.hosts.all(a, object.spec.hosts.all(b, a == b || a != b)))"), nil},
+		"or for and":                           {hosted(plain), ofWidgets(both, "", "("+hosts+") || ("+distinct+")"), nil},
+		"a match condition that excludes some": {limited(plain), ofWidgets(both, `matchConditions: [{name: a, expression: "object.spec.class != 'large'"}],`, atMost), nil},
+	} {
+		if name == "another resource" {
+			p.after.Manifests["policy.yaml"] = []byte(strings.Replace(string(p.after.Manifests["policy.yaml"]), "resources: [widgets]", "resources: [widget]", 1))
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(tier.Pick(1, 10)) {
+				report := p.compare(t, seed, 400)
+				if len(report.Differences) == 0 {
+					t.Errorf("seed %d: no difference is found\n%s", seed, report)
+				} else if seed == 0 {
+					t.Log(report)
+				}
+			}
+		})
+	}
+}
+
+// A policy, a rule or a mutation that decides as the webhook is found to be equivalent, whatever the seed.
+func TestCompare_AcceptsEquals(t *testing.T) {
+	plain := widgets(t, "")
+	label := webhook(plain, "Mutating", "example.com", "widgets", "CREATE", admission.Mutate(func(_ context.Context, u *unstructured.Unstructured) error {
+		if class, _, _ := unstructured.NestedString(u.Object, "spec", "class"); class == "large" {
+			labels := u.GetLabels()
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels["size"] = "large"
+			u.SetLabels(labels)
+		}
+		return nil
+	}, admission.ForKind(widget)))
+	labels := schema.Release{Definitions: plain, Manifests: map[string][]byte{"policy.yaml": []byte(`{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: {name: label}, spec: {reinvocationPolicy: Never,
+matchConstraints: {resourceRules: [{operations: [CREATE], apiGroups: [example.com], apiVersions: [v1], resources: [widgets]}]}, matchConditions: [{name: large, expression: "object.spec.class == 'large'"}],
+mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: {'size': 'large'}}}"}}]}}
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicyBinding, metadata: {name: label}, spec: {policyName: label}}`)}}
+	for name, p := range map[string]pair{
+		"a validation":          {limited(plain), policy(plain, "example.com", "widgets", both, "", atMost), nil},
+		"a comparison with old": {fixed(plain), policy(plain, "example.com", "widgets", both, "", same), nil},
+		"a rule":                {fixed(plain), schema.Release{Definitions: widgets(t, `x-kubernetes-validations: [{rule: "self.class == oldSelf.class"}],`)}, nil},
+		"all of a webhook":      {secured(), policy(nil, "apps", "deployments", both, "", securing()...), deployments(t)},
+		"a mutation":            {label, labels, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(tier.Pick(1, 10)) {
+				if report := p.compare(t, seed, 1000); !report.Equivalent() {
+					t.Errorf("seed %d: %s", seed, report)
+				}
+			}
+		})
+	}
+}
+
+// The fixed seed gives the same report.
+func TestCompare_Repeats(t *testing.T) {
+	t.Parallel()
+	plain := widgets(t, "")
+	p := pair{limited(plain), policy(plain, "example.com", "widgets", both, "", "object.spec.size <= object.spec.limit"), nil}
+	if a, b := p.compare(t, 1, 300).String(), p.compare(t, 1, 300).String(); a != b {
+		t.Errorf("the first report:\n%s\nthe second one:\n%s", a, b)
+	}
+}
+
+// What is meant to differ is declared, and what the requests do not reach is reported.
+func TestCompare_Declared(t *testing.T) {
+	t.Parallel()
+	plain := widgets(t, "")
+	never := "object.spec.class != 'huge'"
+	p := pair{limited(plain), policy(plain, "example.com", "widgets", both, "", "object.spec.size <= object.spec.limit", never), []equivalence.Option{
+		equivalence.Users(equivalence.User{Name: "alice", Groups: []string{"system:masters"}}),
+		equivalence.Expect("a widget needs a limit now", func(d equivalence.Difference) bool { return strings.Contains(d.After.Message, "no such key: limit") }),
+	}}
+	report := p.compare(t, 0, 1000)
+	if len(report.Differences) > 0 || report.Expected["a widget needs a limit now"] == 0 || report.Equivalent() {
+		t.Errorf("got %s", report)
+	}
+	name := "ValidatingAdmissionPolicy policy: spec.validations[1]: " + never
+	if !strings.Contains(report.String(), name+": allowed ") || !strings.Contains(report.String(), "it has never denied or changed a request") {
+		t.Errorf("got %s", report)
+	}
+	p.options = append(p.options, equivalence.Undecided("the class is an enum", name))
+	if report := p.compare(t, 0, 1000); !report.Equivalent() || !strings.Contains(report.String(), "(the class is an enum)") {
+		t.Errorf("got %s", report)
+	}
+}
+
+// Messages are compared if asked.
+func TestCompare_Messages(t *testing.T) {
+	t.Parallel()
+	plain := widgets(t, "")
+	p := pair{limited(plain), policy(plain, "example.com", "widgets", both, "", atMost), []equivalence.Option{equivalence.Messages()}}
+	report := p.compare(t, 0, 1000)
+	if len(report.Differences) == 0 || report.Differences[0].Before.Allowed || report.Differences[0].After.Allowed {
+		t.Errorf("got %s", report)
+	}
+}
+
+// A release that cannot be installed is an error that names the release, the file, the object and the field.
+func TestCompare_BadInput(t *testing.T) {
+	plain := widgets(t, "")
+	good := schema.Release{Definitions: plain}
+	edited := func(old, now string) schema.Release {
+		r := policy(plain, "example.com", "widgets", both, "", atMost)
+		text := strings.Replace(string(r.Manifests["policy.yaml"]), old, now, 1)
+		if text == string(r.Manifests["policy.yaml"]) {
+			t.Fatalf("%s does not occur", old)
+		}
+		r.Manifests["policy.yaml"] = []byte(text)
+		return r
+	}
+	nonsense := limited(plain)
+	nonsense.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) })
+	silent := limited(plain)
+	silent.Handler = nil
+	twice := schema.Release{Definitions: append(slices.Clone(plain), plain...)}
+	for name, c := range map[string]struct {
+		after schema.Release
+		opts  []equivalence.Option
+		want  []string
+	}{
+		"an expression that does not compile": {edited("object.spec.size", "object.spec.size +"), nil, []string{"after: policy.yaml", "ValidatingAdmissionPolicy", "policy", "spec.validations[0].expression", "Syntax error"}},
+		"a binding without its policy":        {edited("policyName: policy", "policyName: polcy"), nil, []string{`after: policy.yaml: ValidatingAdmissionPolicyBinding binding: spec.policyName: there is no ValidatingAdmissionPolicy "polcy"`}},
+		"a binding without parameters": {edited("spec: {", "spec: {paramKind: {apiVersion: v1, kind: ConfigMap}, "), nil,
+			[]string{"after: policy.yaml: ValidatingAdmissionPolicyBinding binding: spec.paramRef: expected a reference, because policy.yaml: ValidatingAdmissionPolicy policy has spec.paramKind"}},
+		"parameters that do not exist": {schema.Release{Definitions: plain, Manifests: map[string][]byte{"policy.yaml": []byte(strings.NewReplacer("spec: {\n", "spec: {paramKind: {apiVersion: v1, kind: ConfigMap},\n",
+			"validationActions", "paramRef: {name: limits, namespace: default, parameterNotFoundAction: Deny}, validationActions").Replace(string(policy(plain, "example.com", "widgets", both, "", atMost).Manifests["policy.yaml"])))}}, nil,
+			[]string{`after: policy.yaml: ValidatingAdmissionPolicyBinding binding: spec.paramRef: there is no ConfigMap "limits"`}},
+		"text that is not YAML":            {schema.Release{Definitions: plain, Manifests: map[string][]byte{"a.yaml": []byte("a: [")}}, nil, []string{"after: a.yaml: document 1:"}},
+		"an object without a name":         {schema.Release{Definitions: plain, Manifests: map[string][]byte{"a.yaml": []byte("kind: A")}}, nil, []string{`after: a.yaml: document 1: expected apiVersion, kind and metadata.name, got "", "A" and ""`}},
+		"a handler that answers nonsense":  {nonsense, nil, []string{"after: ValidatingWebhookConfiguration webhook: webhook.example.com at /admit: expected an AdmissionReview with a response, got hello"}},
+		"a webhook without a handler":      {silent, nil, []string{"after: webhooks.yaml: ValidatingWebhookConfiguration webhook: the release has no Handler"}},
+		"a release without the definition": {schema.Release{}, nil, []string{"after: there is no definition of Widget.example.com, which release before has"}},
+		"a definition twice":               {twice, nil, []string{"after: Widget.example.com is defined twice"}},
+		"options":                          {good, []equivalence.Option{equivalence.Requests(0), equivalence.Users(), equivalence.Expect("", nil), equivalence.Undecided("")}, []string{"Requests(0): expected at least 1", "Users: expected at least one", "Expect: the reason is empty", "Undecided: the reason is empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := equivalence.Compare(t.Context(), good, c.after, c.opts...)
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			for _, want := range append(c.want, "equivalence: ") {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %s", err, want)
+				}
+			}
+		})
+	}
+}
