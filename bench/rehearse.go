@@ -42,7 +42,7 @@ func (b bench) rehearse() error {
 	if err != nil {
 		return err
 	}
-	release := rehearse.Release{Definitions: []*schema.Definition{d}, Webhook: rehearse.Handler(conversion.NewHandler(reg))}
+	release := schema.Release{Definitions: []*schema.Definition{d}, Handler: conversion.NewHandler(reg)}
 	var peak uint64
 	objects := func(yield func(rehearse.Object, error) bool) {
 		for i := range rehearsed {

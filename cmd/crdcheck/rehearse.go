@@ -18,6 +18,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/rehearse"
 )
 
@@ -68,18 +69,19 @@ empty. To give it the kubeconfig of a test cluster, begin the command with env K
 					return fmt.Errorf("%s is converted by a webhook: --webhook must be specified", kind)
 				}
 			}
-			old, now, stop, err := hooks.start(ctx, c)
+			ctx, end := context.WithCancelCause(ctx)
+			old, now, stop, err := hooks.start(ctx, end, c)
+			defer stop()
 			if err != nil {
 				return err
 			}
-			defer stop()
 			snapshot := &snapshot{command: c, groups: before.groups(), others: map[string]int{}}
-			report, err := rehearse.Run(ctx, rehearse.Release{Definitions: before.list, Webhook: old}, rehearse.Release{Definitions: after.list, Webhook: now},
+			report, err := rehearse.Run(ctx, schema.Release{Definitions: before.list, Handler: old}, schema.Release{Definitions: after.list, Handler: now},
 				snapshot.all(ctx, objects), rehearse.Redact(redact...))
 			c.progress.clear()
-			if interrupted := c.interrupted(ctx); err != nil && !interrupted {
+			if interrupted := c.interrupted(cmd.Context()); err != nil && !interrupted {
 				c.fail(err)
-				c.incomplete = errors.Is(err, rehearse.ErrUnreachable)
+				c.incomplete = report != nil // a webhook is unreachable
 			}
 			if report == nil {
 				return nil

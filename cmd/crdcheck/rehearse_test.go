@@ -217,6 +217,7 @@ func TestRehearse_NamesBadInput(t *testing.T) {
 		"a command ends":    {"", append(same, "--webhook", server.URL, "--webhook-command", "sh -c 'exit 3'"), `error: the command "sh -c 'exit 3'": the process ended before it served ` + server.URL + ": exit status 3"},
 		"a path to redact":  {"", append(same, "--redact", "spec["), `error: rehearse: redacted path "spec["`},
 		"a faulty old file": {"", []string{"rehearse", "--from", samples, "--to", samples, "--objects", "-"}, "error: " + samples + ": there is no CustomResourceDefinition"},
+		"no valid URL":      {"", append(same, "--webhook", "http://["), `error: parse "http://[": `},
 		"no flag":           {"", []string{"rehearse", "--from", "x", "--to", "y"}, `error: required flag(s) "objects" not set`},
 		"stdin twice":       {"", []string{"rehearse", "--from", "-", "--to", "y", "--objects", "-"}, "error: standard input can be read only once"},
 	} {
@@ -248,6 +249,21 @@ func TestRehearse_WebhookIsUnreachable(t *testing.T) {
 				t.Errorf("%d\n%s%s, want %d and %s…%s", code, stdout, stderr, exitIncomplete, want, test.want)
 			}
 		})
+	}
+}
+
+// The finding has what the server says.
+func TestRehearse_WebhookAnswersAnError(t *testing.T) {
+	for want, handler := range map[string]http.HandlerFunc{
+		"failed: status Forbidden: not you": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "not you", http.StatusForbidden) },
+		`": EOF`:                            func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		server := httptest.NewServer(handler)
+		code, stdout, stderr := run(t, "", upgrade("--objects", samples, "--webhook", server.URL)...)
+		if code != exitFindings || !strings.Contains(stdout, want+"\n") {
+			t.Errorf("%d\n%s%s, want %s", code, stdout, stderr, want)
+		}
+		server.Close()
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -19,8 +18,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-
-	"github.com/crdkit/crdkit/schema/rehearse"
 )
 
 // startTime is how long a command may take until its webhook answers.
@@ -42,41 +39,44 @@ func (w *webhookFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&w.insecure, "insecure-skip-tls-verify", false, "Do not verify the certificates of webhooks.")
 }
 
-// start starts the commands, and returns the webhooks.
-func (w *webhookFlags) start(ctx context.Context, c *command) (old, now rehearse.Webhook, stop func(), err error) {
+// start starts the commands, and returns the webhooks. A webhook that is unreachable ends the context, and so does stop,
+// which must be called even after an error.
+func (w *webhookFlags) start(ctx context.Context, end context.CancelCauseFunc, c *command) (old, now http.Handler, stop func(), err error) {
 	config := &tls.Config{InsecureSkipVerify: w.insecure}
-	if w.authority != "" {
-		pem, err := os.ReadFile(w.authority)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, nil, nil, fmt.Errorf("%s: the file has no certificate in PEM", w.authority)
-		}
-	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 2}}
-	ctx, cancel := context.WithCancel(ctx)
 	var running []chan error
 	stop = func() {
-		cancel()
+		end(nil)
 		for _, ended := range running {
 			<-ended // as it was told to
 		}
 		client.CloseIdleConnections()
 	}
+	if w.authority != "" {
+		pem, err := os.ReadFile(w.authority)
+		if err != nil {
+			return nil, nil, stop, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, nil, stop, fmt.Errorf("%s: the file has no certificate in PEM", w.authority)
+		}
+	}
 	for _, one := range []struct {
 		url, command string
-		into         *rehearse.Webhook
+		into         *http.Handler
 	}{{w.old.url, w.old.command, &old}, {w.new.url, w.new.command, &now}} {
 		if one.url == "" && one.command != "" {
-			stop()
-			return nil, nil, nil, fmt.Errorf("the command %q serves at an unknown URL: --webhook or --from-webhook must be specified", one.command)
+			return nil, nil, stop, fmt.Errorf("the command %q serves at an unknown URL: --webhook or --from-webhook must be specified", one.command)
 		}
 		if one.url == "" {
 			continue
 		}
-		*one.into = webhookAt(one.url, client)
+		to, err := url.Parse(one.url)
+		if err != nil {
+			return nil, nil, stop, err
+		}
+		*one.into = forward(to, client, end)
 		if one.command == "" {
 			continue
 		}
@@ -94,30 +94,22 @@ func (w *webhookFlags) start(ctx context.Context, c *command) (old, now rehearse
 				ended <- err // for awaitServer, or else for stop
 				ended <- err
 			}()
-			err = c.awaitServer(ctx, one.url, ended)
+			err = c.awaitServer(ctx, to, ended)
 		}
 		if err != nil {
-			stop()
-			return nil, nil, nil, fmt.Errorf("the command %q: %w", one.command, err)
+			return nil, nil, stop, fmt.Errorf("the command %q: %w", one.command, err)
 		}
 	}
 	return old, now, stop, nil
 }
 
 // awaitServer waits until a server accepts connections, or its process has ended.
-func (c *command) awaitServer(ctx context.Context, address string, ended <-chan error) error {
-	u, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
-	port := u.Port()
-	if port == "" {
-		port = u.Scheme // net knows the port of http and https
-	}
+func (c *command) awaitServer(ctx context.Context, address *url.URL, ended <-chan error) error {
+	port := cmp.Or(address.Port(), address.Scheme) // net knows the port of http and https
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(address.Hostname(), port))
 		if err == nil {
 			return conn.Close()
 		}
@@ -135,33 +127,30 @@ func (c *command) awaitServer(ctx context.Context, address string, ended <-chan 
 // maxAnswer is the size of the largest answer that is read.
 const maxAnswer = 256 << 20
 
-// webhookAt calls a webhook at a URL.
-func webhookAt(url string, client *http.Client) rehearse.Webhook {
-	return func(ctx context.Context, review []byte) ([]byte, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(review))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", rehearse.ErrUnreachable, err)
-		}
-		request.Header.Set("Content-Type", "application/json")
+// forward returns a handler that sends its requests to a URL. If it cannot connect, whatever the objects are, it calls
+// unreachable.
+func forward(to *url.URL, client *http.Client, unreachable context.CancelCauseFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connected := false
-		request = request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}))
+		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}
+		request := r.Clone(httptrace.WithClientTrace(r.Context(), trace))
+		request.URL = to
 		response, err := client.Do(request)
-		switch {
-		case err != nil && !connected: // whatever the objects are
-			return nil, fmt.Errorf("%w: %w", rehearse.ErrUnreachable, err)
-		case err != nil:
-			return nil, err
+		var text []byte
+		if err == nil {
+			defer func() { _ = response.Body.Close() }()
+			text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 		}
-		defer func() { _ = response.Body.Close() }()
-		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 		switch {
+		case err != nil && !connected:
+			unreachable(fmt.Errorf("webhook unreachable: %w", err))
 		case err != nil:
-			return nil, err
+			http.Error(w, err.Error(), http.StatusBadGateway)
 		case len(text) > maxAnswer:
-			return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
-		case response.StatusCode != http.StatusOK:
-			return nil, fmt.Errorf("status %s: %s", http.StatusText(response.StatusCode), text[:min(len(text), 1000)])
+			http.Error(w, fmt.Sprintf("the answer has more than %d bytes", maxAnswer), http.StatusBadGateway)
+		default:
+			w.WriteHeader(response.StatusCode)
+			_, _ = w.Write(text)
 		}
-		return text, nil
-	}
+	})
 }

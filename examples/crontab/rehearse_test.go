@@ -14,12 +14,12 @@ import (
 
 // The first release accepted any hostPort. One sample has none that the second could convert.
 func TestUpgrade_FindsTheTypo(t *testing.T) {
-	release := func(file string) (release rehearse.Release) {
+	release := func(file string) schema.Release {
 		d, err := schema.Parse(read(t, file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return rehearse.Release{Definitions: []*schema.Definition{d}}
+		return schema.Release{Definitions: []*schema.Definition{d}}
 	}
 	samples := func(yield func(rehearse.Object, error) bool) {
 		for text := range bytes.SplitSeq(read(t, "config/samples/v1beta1.yaml"), []byte("\n---\n")) {
@@ -29,7 +29,7 @@ func TestUpgrade_FindsTheTypo(t *testing.T) {
 		}
 	}
 	before, after := release("config/first-release/stable.example.com_crontabs.yaml"), release("config/crd/stable.example.com_crontabs.yaml")
-	after.Webhook = rehearse.Handler(conversion.NewHandler(registry(t)))
+	after.Handler = conversion.NewHandler(registry(t))
 	report, err := rehearse.Run(t.Context(), before, after, samples)
 	if err != nil {
 		t.Fatal(err)

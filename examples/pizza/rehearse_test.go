@@ -36,8 +36,8 @@ func TestUpgrade_KeepsStoredPizzas(t *testing.T) {
 			}
 		}
 	}
-	report, err := rehearse.Run(t.Context(), rehearse.Release{Definitions: old},
-		rehearse.Release{Definitions: upgraded, Webhook: rehearse.Handler(conversion.NewHandler(registry(t)))}, stored)
+	report, err := rehearse.Run(t.Context(), schema.Release{Definitions: old},
+		schema.Release{Definitions: upgraded, Handler: conversion.NewHandler(registry(t))}, stored)
 	if err != nil {
 		t.Fatal(err)
 	}

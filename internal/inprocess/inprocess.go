@@ -50,7 +50,8 @@ func Post(ctx context.Context, h http.Handler, path string, body []byte) ([]byte
 		return nil, err
 	}
 	if r.Code != http.StatusOK {
-		return nil, fmt.Errorf("status %s: %s", http.StatusText(r.Code), r.Body.Bytes())
+		text := bytes.TrimSpace(r.Body.Bytes())
+		return nil, fmt.Errorf("status %s: %s", http.StatusText(r.Code), text[:min(len(text), 1000)])
 	}
 	return r.Body.Bytes(), nil
 }

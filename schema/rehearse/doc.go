@@ -1,7 +1,7 @@
 // Package rehearse replays the stored objects of a cluster through an upgrade of an operator.
 //
-//	old := rehearse.Release{Definitions: before}
-//	new := rehearse.Release{Definitions: after, Webhook: rehearse.Handler(conversion.NewHandler(reg))}
+//	old := schema.Release{Definitions: before}
+//	new := schema.Release{Definitions: after, Handler: conversion.NewHandler(reg)}
 //	report, err := rehearse.Run(ctx, old, new, objects)
 //	if err != nil || report.Lost() {
 //		…
@@ -11,8 +11,10 @@
 // also has objects that only an earlier CRD accepted, or that ratcheting preserved. If one of them
 // cannot be converted to a version, every list and watch in this version fails.
 //
-// [Run] takes the CRDs of two releases of your operator, their conversion webhooks, and stored
-// objects. It replays each object in these steps:
+// [Run] takes two releases of your operator and stored objects. It calls the Handler of a release, in this process, as
+// the conversion webhook of the CRDs that have the strategy Webhook. The new release must have a Handler for them; an
+// old release without one reads objects of such a CRD only in their stored version: see [Report.Unchecked]. The log of
+// the Handler is discarded, because the report has the errors. Run replays each object in these steps:
 //
 //  1. The old release reads the object in each served version.
 //  2. The new release reads the object in each served version ([Upgrade]).
@@ -37,9 +39,9 @@
 //
 // # Limitations
 //
-// Run calls no admission webhooks and no policies. It does not check whether the server accepts the new
-// CRD, or which versions are no longer served; use package schema/breaking for that. It ignores
-// managedFields, and compares list elements by their position, even in lists that merge by keys. The
-// rollback begins after a write in the storage version. If a webhook answers with an HTTP error, the
-// message differs from the server's.
+// Run ignores the manifests of a release, so it calls no admission webhooks and no policies: package schema/equivalence
+// compares how those of two releases decide. Run does not check whether the server accepts the new CRD, or which
+// versions are no longer served; use package schema/breaking for that. It ignores managedFields, and compares list
+// elements by their position, even in lists that merge by keys. The rollback begins after a write in the storage version.
+// If a webhook answers with an HTTP error, the message differs from the server's.
 package rehearse

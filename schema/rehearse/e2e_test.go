@@ -122,7 +122,7 @@ func TestRun_PredictsARealUpgrade(t *testing.T) {
 	c := cluster{t, rest.CopyConfig(controlplane.Shared(t).Config())}
 	old := definition(t, "v1*: a, b, owner")
 	now := definition(t, "v1*: a, owner", "v2: {type: object, required: [owner], properties: {a: {type: string}, owner: {type: string}, size: {type: string, default: m}}}")
-	convert := handler(func(name, to string, spec map[string]any) error {
+	convert := webhook(func(name, to string, spec map[string]any) error {
 		if spec["a"] == "" {
 			return fmt.Errorf("Job default/%s: spec.a: Invalid value: %q: must not be empty", name, "")
 		}
@@ -152,7 +152,7 @@ func TestRun_PredictsARealUpgrade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := rehearse.Run(t.Context(), release(nil, old), release(rehearse.Handler(convert), now), objects(string(text)))
+		report, err := rehearse.Run(t.Context(), release(nil, old), release(convert, now), objects(string(text)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,8 +42,8 @@ func ExampleRun() {
 	}
 
 	report, err := rehearse.Run(context.Background(),
-		rehearse.Release{Definitions: []*schema.Definition{old}},
-		rehearse.Release{Definitions: []*schema.Definition{upgraded}, Webhook: rehearse.Handler(conversion.NewHandler(reg))},
+		schema.Release{Definitions: []*schema.Definition{old}},
+		schema.Release{Definitions: []*schema.Definition{upgraded}, Handler: conversion.NewHandler(reg)},
 		stored)
 	if err != nil {
 		log.Fatal(err)

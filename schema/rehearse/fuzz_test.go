@@ -1,7 +1,6 @@
 package rehearse_test
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -24,8 +23,8 @@ func FuzzRun(f *testing.F) {
 	crd := definition(f, "v1*: a", "v2: a").CustomResourceDefinition()
 	crd.Spec.Conversion.Webhook.ConversionReviewVersions = []string{"v1beta1"} // of which no UID is checked
 	now := compile(f, crd)
-	f.Fuzz(func(t *testing.T, object, answer string) {
-		hook := func(context.Context, []byte) ([]byte, error) { return []byte(answer), nil }
+	f.Fuzz(func(t *testing.T, object, text string) {
+		hook := answer(func([]byte) string { return text })
 		report, err := rehearse.Run(t.Context(), release(nil, old), release(hook, now), objects(object), rehearse.Redact("spec.a", "metadata.labels[*]"))
 		isInput := func(f rehearse.Finding) bool { return f.Step == rehearse.Input }
 		if err != nil || (report.Objects == 1) == slices.ContainsFunc(report.Findings, isInput) {

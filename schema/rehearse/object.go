@@ -24,8 +24,8 @@ type item struct {
 	kind        runtimeschema.GroupKind
 	version     string // in which it is stored
 	stored      []byte
-	number      int      // in its batch
-	meeting     *meeting // of the batch
+	batch       *batch
+	asks        *question // now
 	asked       []*question
 	seen        [][]byte // every form that it had, if there are secrets in it
 	found       []found
@@ -42,8 +42,7 @@ func (v view) known() bool { return v.object != nil || v.err != nil }
 
 // run replays an object: the old release reads it; the new one reads it in every version,
 // and writes it without a change; and the old one reads what that has stored.
-func (it *item) run(ctx context.Context, m *meeting) {
-	it.meeting = m
+func (it *item) run(ctx context.Context) {
 	old, now := it.old[it.kind], it.new[it.kind]
 	if !slices.Contains(old.stored, it.version) && !it.store(ctx, old) {
 		return
@@ -97,7 +96,7 @@ func (it *item) run(ctx context.Context, m *meeting) {
 func (it *item) store(ctx context.Context, old *side) bool {
 	var err error
 	var out *schema.Result
-	if old.usesWebhook && old.webhook == nil {
+	if old.lacksHandler {
 		plural := old.CustomResourceDefinition().Spec.Names.Plural
 		err = fmt.Errorf("the object has version %s, and the old definition stores %s: get it as %s.%s.%s, or give the old release its webhook",
 			it.version, old.StorageVersion(), plural, old.StorageVersion(), it.kind.Group)
@@ -114,7 +113,7 @@ func (it *item) store(ctx context.Context, old *side) bool {
 func (it *item) readAll(ctx context.Context, s *side, stored []byte, version string) map[string]view {
 	views := map[string]view{}
 	for _, v := range s.served {
-		if s.usesWebhook && s.webhook == nil && v != version {
+		if s.lacksHandler && v != version {
 			it.skip(fmt.Sprintf("%s as %s by the old release: the webhook that converts it is not given", it.kind, v))
 			continue
 		}
@@ -189,7 +188,7 @@ func (it *item) converting(s *side) schema.Option {
 		}
 		q := &question{item: it, side: s, object: object, to: to}
 		it.asked = append(it.asked, q)
-		return it.meeting.convert(ctx, q)
+		return it.batch.convert(ctx, q)
 	})
 }
 
@@ -261,7 +260,5 @@ func (it *item) see(form []byte) {
 func (r *rehearsal) skip(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.Contains(r.unchecked, what) {
-		r.unchecked = append(r.unchecked, what)
-	}
+	r.unchecked[what] = true
 }

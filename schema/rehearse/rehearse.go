@@ -2,11 +2,14 @@ package rehearse
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,21 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/schema"
 )
-
-// Release is one side of an upgrade.
-type Release struct {
-	Definitions []*schema.Definition
-	// Webhook converts the objects of CRDs whose conversion strategy is Webhook. A new release with
-	// such a CRD requires it. An old release without it reads objects of such a CRD only in their
-	// stored version: see [Report.Unchecked].
-	Webhook Webhook
-}
 
 // Object is a stored object.
 type Object struct {
@@ -59,13 +54,6 @@ func Redact(paths ...string) Option {
 	}
 }
 
-// A batch is what the API server's lists have at most by default, in objects; and at most so many
-// bytes, which bounds the memory.
-const (
-	maxBatch      = 500
-	maxBatchBytes = 8 << 20
-)
-
 // Run replays objects through an upgrade from one release to another, and through a rollback.
 // Objects that cannot be replayed, and errors of the sequence, are findings of the step [Input]. An
 // object that comes with an error is named, but not replayed.
@@ -74,42 +62,33 @@ const (
 //
 //   - an option is invalid,
 //   - a kind has two CRDs in a release,
-//   - the new release has no webhook for a CRD with the strategy Webhook,
-//   - a release has a webhook, but none of its CRDs has the strategy Webhook,
-//   - the context is done, or
-//   - a webhook is unreachable (see [ErrUnreachable]).
-//
-// In the last two cases, the report has the findings up to then. Webhooks must be safe for concurrent
-// use.
-func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, error], opts ...Option) (*Report, error) {
-	r := &rehearsal{found: map[cause]*found{}, calls: map[Call]int{}}
+//   - the new release has a CRD with the strategy Webhook, but no Handler,
+//   - a release has a Handler and no Manifests, but none of its CRDs has the strategy Webhook, or
+//   - the context is done. The report then has the findings up to then, and the error wraps [context.Cause]. A Handler
+//     that forwards to a server can end Run in this way when the server is unreachable, whatever the objects are.
+func Run(ctx context.Context, before, after schema.Release, objects iter.Seq2[Object, error], opts ...Option) (*Report, error) {
+	r := &rehearsal{found: map[cause]*found{}, calls: map[Call]int{}, unchecked: map[string]bool{}}
 	for _, opt := range opts {
 		if err := opt(r); err != nil {
 			return nil, err
 		}
 	}
-	var err error
-	if r.old, err = sides(before, "old"); err != nil {
-		return nil, err
-	}
-	if r.new, err = sides(after, "new"); err != nil {
+	var oldErr, newErr error
+	r.old, oldErr = sides(before, "old")
+	r.new, newErr = sides(after, "new")
+	if err := errors.Join(oldErr, newErr); err != nil {
 		return nil, err
 	}
 	for kind, side := range r.new {
-		if r.old[kind] != nil && side.usesWebhook && side.webhook == nil {
-			return nil, fmt.Errorf("rehearse: %s of the new release is converted by a webhook: want Release.Webhook", kind)
+		if r.old[kind] != nil && side.lacksHandler {
+			return nil, fmt.Errorf("rehearse: %s of the new release is converted by a webhook: want Release.Handler", kind)
 		}
 	}
-	if err := errors.Join(before.check("old"), after.check("new")); err != nil {
-		return nil, err
-	}
-	ctx, r.abort = context.WithCancelCause(ctx)
-	defer r.abort(nil)
 	pending := map[runtimeschema.GroupKind]*batch{}
 	var running sync.WaitGroup // one batch, while the next is parsed
 	rehearse := func(b *batch) {
 		running.Wait()
-		running.Go(func() { r.rehearse(ctx, b.items) })
+		running.Go(func() { b.run(ctx) })
 	}
 	for o, err := range objects {
 		if context.Cause(ctx) != nil {
@@ -126,10 +105,10 @@ func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, e
 		}
 		b := pending[it.kind]
 		if b == nil {
-			b = &batch{}
+			b = &batch{rehearsal: r}
 			pending[it.kind] = b
 		}
-		b.items, b.size = append(b.items, it), b.size+len(it.stored)
+		it.batch, b.items, b.size = b, append(b.items, it), b.size+len(it.stored)
 		if len(b.items) == maxBatch || b.size >= maxBatchBytes {
 			rehearse(b)
 			delete(pending, it.kind)
@@ -139,85 +118,53 @@ func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, e
 		rehearse(b)
 	}
 	running.Wait()
-	return r.report(), context.Cause(ctx)
+	return r.report(), cmp.Or(r.ended, context.Cause(ctx))
 }
 
 // rehearsal is a call of Run.
 type rehearsal struct {
 	old, new map[runtimeschema.GroupKind]*side
 	redact   redactor
-	abort    context.CancelCauseFunc
 
 	found     map[cause]*found
 	calls     map[Call]int // how many objects
+	ended     error        // in which conversion the context was done
 	mu        sync.Mutex   // of objects, found and unchecked
 	objects   int          // that were replayed
-	unchecked []string
-}
-
-type batch struct {
-	items []*item
-	size  int // in bytes
-}
-
-// rehearse rehearses objects of a kind side by side, so that they can be converted together.
-func (r *rehearsal) rehearse(ctx context.Context, items []*item) {
-	var done sync.WaitGroup
-	m := &meeting{rehearsal: r, running: len(items)}
-	for i, it := range items {
-		it.number = i
-		done.Go(func() {
-			defer m.leave(ctx)
-			it.run(ctx, m)
-		})
-	}
-	done.Wait()
-	if context.Cause(ctx) == nil { // else, failures may be due to that
-		r.merge(items)
-	}
-}
-
-// check finds a webhook that no definition calls: controller-gen writes definitions without it.
-func (release Release) check(name string) error {
-	several := false
-	for _, d := range release.Definitions {
-		several = several || len(d.Versions()) > 1
-		if d.CustomResourceDefinition().Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
-			return nil
-		}
-	}
-	if !several || release.Webhook == nil {
-		return nil
-	}
-	return fmt.Errorf("rehearse: spec.conversion.strategy is None in all definitions of the %s release, which has a webhook: want Webhook, as the cluster has it", name)
+	unchecked map[string]bool
 }
 
 // side is a kind in a release.
 type side struct {
 	*schema.Definition
-	release     string // old or new
-	webhook     Webhook
-	usesWebhook bool
-	reviews     string   // the version of ConversionReview
-	served      []string // the storage version first
-	stored      []string
-	namespaced  bool
+	release      string // old or new
+	handler      http.Handler
+	lacksHandler bool     // although a webhook converts
+	path         string   // at which the webhook is called
+	reviews      string   // the version of ConversionReview
+	served       []string // the storage version first
+	stored       []string
+	namespaced   bool
 }
 
-func sides(release Release, name string) (map[runtimeschema.GroupKind]*side, error) {
+func sides(release schema.Release, name string) (map[runtimeschema.GroupKind]*side, error) {
 	all := map[runtimeschema.GroupKind]*side{}
+	several, converts := false, false
 	for _, d := range release.Definitions {
 		crd := d.CustomResourceDefinition()
-		s := &side{Definition: d, release: name, webhook: release.Webhook, namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped}
+		s := &side{Definition: d, release: name, handler: release.Handler, namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped}
 		if all[d.GroupKind()] != nil {
 			return nil, fmt.Errorf("rehearse: %s is defined twice in the %s release", d.GroupKind(), name)
 		}
 		all[d.GroupKind()] = s
 		for i := range crd.Spec.Versions {
-			if v := &crd.Spec.Versions[i]; v.Served {
-				s.served = append(s.served, v.Name)
-			} else {
+			switch v := &crd.Spec.Versions[i]; {
+			case !v.Served:
 				v.Served = true // to be read here: see item.run
+			case v.Storage:
+				s.served = slices.Insert(s.served, 0, v.Name)
+			default:
+				s.served = append(s.served, v.Name)
 			}
 		}
 		if len(s.served) < len(d.Versions()) {
@@ -227,17 +174,26 @@ func sides(release Release, name string) (map[runtimeschema.GroupKind]*side, err
 			}
 			s.Definition = all
 		}
-		if i := slices.Index(s.served, d.StorageVersion()); i >= 0 {
-			s.served = slices.Insert(slices.Delete(s.served, i, i+1), 0, d.StorageVersion())
-		}
 		s.stored = append(crd.Status.StoredVersions, d.StorageVersion())
-		if c := crd.Spec.Conversion; c.Strategy == apiextensionsv1.WebhookConverter && len(d.Versions()) > 1 {
-			s.usesWebhook = true
+		several = several || len(d.Versions()) > 1
+		if c := crd.Spec.Conversion; c.Strategy == apiextensionsv1.WebhookConverter {
+			converts = true
+			s.lacksHandler = s.handler == nil && len(d.Versions()) > 1
+			at := ptr.Deref(c.Webhook.ClientConfig.URL, "")
+			if service := c.Webhook.ClientConfig.Service; service != nil {
+				at = ptr.Deref(service.Path, "")
+			}
+			if u, err := url.Parse(at); err == nil { // as the server has checked
+				s.path = u.RequestURI()
+			}
 			supported := func(v string) bool { return v == "v1" || v == "v1beta1" }
 			if i := slices.IndexFunc(c.Webhook.ConversionReviewVersions, supported); i >= 0 {
 				s.reviews = c.Webhook.ConversionReviewVersions[i]
 			}
 		}
+	}
+	if several && !converts && release.Handler != nil && len(release.Manifests) == 0 { // controller-gen writes definitions so
+		return nil, fmt.Errorf("rehearse: spec.conversion.strategy is None in all definitions of the %s release, which has a webhook: want Webhook, as the cluster has it", name)
 	}
 	return all, nil
 }

@@ -1,11 +1,11 @@
 package rehearse_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"slices"
@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/rehearse"
@@ -62,12 +64,16 @@ func objects(texts ...string) iter.Seq2[rehearse.Object, error] {
 	}
 }
 
-// webhook converts with a function that changes the spec. An error refuses the whole review.
-func webhook(convert func(name, to string, spec map[string]any) error) rehearse.Webhook {
-	return rehearse.Handler(handler(convert))
+// answer is a webhook that a function answers for.
+func answer(text func(review []byte) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		review, _ := io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, text(review))
+	})
 }
 
-func handler(convert func(name, to string, spec map[string]any) error) http.Handler {
+// webhook converts with a function that changes the spec. An error refuses the whole review.
+func webhook(convert func(name, to string, spec map[string]any) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
 			Kind       string `json:"kind"`
@@ -112,8 +118,8 @@ func rename(v1, v2 string) func(name, to string, spec map[string]any) error {
 	}
 }
 
-func release(hook rehearse.Webhook, definitions ...*schema.Definition) rehearse.Release {
-	return rehearse.Release{Definitions: definitions, Webhook: hook}
+func release(hook http.Handler, definitions ...*schema.Definition) schema.Release {
+	return schema.Release{Definitions: definitions, Handler: hook}
 }
 
 // lines returns the first line of each finding.
@@ -261,10 +267,10 @@ func TestRun_ObjectOfAFailedReview(t *testing.T) {
 		}
 		return nil
 	})
-	counting := func(ctx context.Context, review []byte) ([]byte, error) {
+	counting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reviews++
-		return hook(ctx, review)
-	}
+		hook.ServeHTTP(w, r)
+	})
 	report, err := rehearse.Run(t.Context(), release(nil, definition(t, "v1*: a")), release(counting, definition(t, "v1*: a", "v2: a")), objects(texts...))
 	if err != nil {
 		t.Fatal(err)
@@ -359,16 +365,16 @@ func TestRun_OldWebhookIsNeeded(t *testing.T) {
 
 // Run ends where a webhook is unreachable.
 func TestRun_WebhookIsUnreachable(t *testing.T) {
-	gone := func(context.Context, []byte) ([]byte, error) {
-		return nil, fmt.Errorf("%w: gone", rehearse.ErrUnreachable)
-	}
+	ctx, end := context.WithCancelCause(t.Context())
+	unreachable := errors.New("webhook unreachable: gone")
+	gone := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { end(unreachable) })
 	old, now := definition(t, "v1*: a"), definition(t, "v1*: a", "v2: a")
-	report, err := rehearse.Run(t.Context(), release(nil, old), release(gone, now), objects(job("x", "v1", `{}`)))
+	report, err := rehearse.Run(ctx, release(nil, old), release(gone, now), objects(job("x", "v1", `{}`)))
 	if report.Objects != 0 || len(report.Calls) != 0 {
 		t.Errorf("the report has %d objects and the calls %v, want none", report.Objects, report.Calls)
 	}
 	want := "rehearse: Job.example.com default/x (jobs.yaml:1): conversion from v1 to v2 by the new release: webhook unreachable: gone"
-	if !errors.Is(err, rehearse.ErrUnreachable) || err.Error() != want {
+	if !errors.Is(err, unreachable) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -380,7 +386,7 @@ func TestRun_RefusesWrongReleases(t *testing.T) {
 			_, err := rehearse.Run(t.Context(), release(nil, one, one), release(nil, one), objects())
 			return err
 		},
-		"rehearse: Job.example.com of the new release is converted by a webhook: want Release.Webhook": func() error {
+		"rehearse: Job.example.com of the new release is converted by a webhook: want Release.Handler": func() error {
 			_, err := rehearse.Run(t.Context(), release(nil, one), release(nil, two), objects())
 			return err
 		},
@@ -409,19 +415,19 @@ func TestRun_RefusesWrongReleases(t *testing.T) {
 func TestRun_ChecksAnswers(t *testing.T) {
 	old, now := definition(t, "v1*: a"), definition(t, "v1*: a", "v2: a")
 	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"`
-	for want, hook := range map[string]rehearse.Webhook{
-		"expected webhook response": func(context.Context, []byte) ([]byte, error) { return []byte(`{}`), nil },
-		"no response provided":      func(context.Context, []byte) ([]byte, error) { return []byte(head + `}`), nil },
-		"expected response.uid=":    func(context.Context, []byte) ([]byte, error) { return []byte(head + `,"response":{"uid":"u"}}`), nil },
-		"unexpected end":            func(context.Context, []byte) ([]byte, error) { return nil, nil },
-		"returned 0 objects": func(_ context.Context, review []byte) ([]byte, error) {
-			return bytes.Replace(review, []byte(`"request":{`), []byte(`"response":{"result":{"status":"Success"},`), 1), nil
-		},
-		"was 'Pending', not 'Success'": func(_ context.Context, review []byte) ([]byte, error) {
-			return bytes.Replace(review, []byte(`"request":{`), []byte(`"response":{"result":{"status":"Pending"},`), 1), nil
-		},
-		"EOF":                        rehearse.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") })),
-		"status Not Found: 404 page": rehearse.Handler(http.NotFoundHandler()),
+	for want, hook := range map[string]http.Handler{
+		"expected webhook response": answer(func([]byte) string { return `{}` }),
+		"no response provided":      answer(func([]byte) string { return head + `}` }),
+		"expected response.uid=":    answer(func([]byte) string { return head + `,"response":{"uid":"u"}}` }),
+		"unexpected end":            answer(func([]byte) string { return "" }),
+		"returned 0 objects": answer(func(review []byte) string {
+			return strings.Replace(string(review), `"request":{`, `"response":{"result":{"status":"Success"},`, 1)
+		}),
+		"was 'Pending', not 'Success'": answer(func(review []byte) string {
+			return strings.Replace(string(review), `"request":{`, `"response":{"result":{"status":"Pending"},`, 1)
+		}),
+		"EOF":                        http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") }),
+		"status Not Found: 404 page": http.NotFoundHandler(),
 	} {
 		report, err := rehearse.Run(t.Context(), release(nil, old), release(hook, now), objects(job("x", "v1", `{}`)))
 		if err != nil {
@@ -430,6 +436,55 @@ func TestRun_ChecksAnswers(t *testing.T) {
 		if len(report.Findings) != 1 || report.Findings[0].Effect != rehearse.Unreadable || !strings.Contains(report.Findings[0].Example.Error, want) {
 			t.Errorf("got %v, want one with %s", report.Findings, want)
 		}
+	}
+}
+
+// The webhook is called where the definition says.
+func TestRun_CallsThePathOfTheDefinition(t *testing.T) {
+	url := func(text string) *apiextensionsv1.WebhookClientConfig {
+		return &apiextensionsv1.WebhookClientConfig{URL: &text}
+	}
+	service := func(path *string) *apiextensionsv1.WebhookClientConfig {
+		return &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "ns", Name: "s", Path: path}}
+	}
+	for name, test := range map[string]struct {
+		config *apiextensionsv1.WebhookClientConfig
+		want   string
+	}{
+		"the path of a service":    {service(ptr.To("/a/b")), "/a/b"},
+		"a service without a path": {service(nil), "/"},
+		"the path of a URL":        {url("https://example.com:8443/a%20b"), "/a b"},
+		"a URL without a path":     {url("https://example.com"), "/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crd := definition(t, "v1*: a", "v2: a").CustomResourceDefinition()
+			crd.Spec.Conversion.Webhook.ClientConfig = test.config
+			now, err := schema.New(crd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			hook := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.URL.Path })
+			if _, err := rehearse.Run(t.Context(), release(nil, definition(t, "v1*: a")), release(hook, now), objects(job("x", "v1", `{}`))); err != nil || got != test.want {
+				t.Errorf("the webhook is called at %q, %v; want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+// The webhooks of the manifests may be all that a release has a handler for.
+func TestRun_HandlerOfAdmissionAlone(t *testing.T) {
+	crd := definition(t, "v1*: a", "v2: a").CustomResourceDefinition()
+	crd.Spec.Conversion = nil
+	d, err := schema.New(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := release(http.NotFoundHandler(), d)
+	r.Manifests = map[string][]byte{"webhooks.yaml": nil}
+	report, err := rehearse.Run(t.Context(), r, r, objects(job("x", "v1", `{"a":"1"}`)))
+	if err != nil || len(report.Findings) > 0 || len(report.Calls) > 0 {
+		t.Errorf("got %v, %v", report, err)
 	}
 }
 

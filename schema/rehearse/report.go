@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -211,7 +212,7 @@ func valueOf(value any, secrets []string) json.RawMessage {
 
 // report is the result.
 func (r *rehearsal) report() *Report {
-	report := &Report{Objects: r.objects, Findings: []Finding{}, Calls: []Call{}, Unchecked: slices.Sorted(slices.Values(r.unchecked))}
+	report := &Report{Objects: r.objects, Findings: []Finding{}, Calls: []Call{}, Unchecked: slices.Sorted(maps.Keys(r.unchecked))}
 	for c, f := range r.found {
 		report.Findings = append(report.Findings, Finding{c.Kind, c.Step, c.Effect, c.Version, c.Path, c.Cause, f.objects, f.example})
 	}

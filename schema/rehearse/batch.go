@@ -1,75 +1,53 @@
 package rehearse
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"slices"
 	"sync"
 
-	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/inprocess"
 )
 
-// Webhook sends a ConversionReview, as JSON, and returns the response, or an error if the objects
-// of the review cannot be converted. An error that wraps [ErrUnreachable] ends [Run]. A Webhook
-// must be safe for concurrent use.
-type Webhook func(ctx context.Context, review []byte) (answer []byte, err error)
+// A batch is what the API server's lists have at most by default, in objects; and at most so many
+// bytes, which bounds the memory.
+const (
+	maxBatch      = 500
+	maxBatchBytes = 8 << 20
+)
 
-// ErrUnreachable is wrapped by the error of a [Webhook] that cannot be called at all, whatever the
-// objects are.
-var ErrUnreachable = errors.New("webhook unreachable")
-
-// Handler returns a Webhook that calls an HTTP handler in this process, such as the handler that
-// conversion.NewHandler returns. The handler's log is discarded, because the report has the errors.
-func Handler(h http.Handler) Webhook {
-	return func(ctx context.Context, review []byte) (_ []byte, err error) {
-		ctx = klog.NewContext(ctx, logr.Discard())
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(review))
-		if err != nil {
-			return nil, err
-		}
-		request.Header.Set("Content-Type", "application/json")
-		defer func() {
-			if recover() != nil {
-				err = io.EOF // net/http closes the connection
-			}
-		}()
-		a := &answer{header: http.Header{}, code: http.StatusOK}
-		if h.ServeHTTP(a, request); a.code != http.StatusOK {
-			return nil, fmt.Errorf("status %s: %s", http.StatusText(a.code), a.body.Bytes())
-		}
-		return a.body.Bytes(), nil
-	}
-}
-
-// answer implements [http.ResponseWriter].
-type answer struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(code int)        { a.code = code }
-func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
-
-// meeting is where the objects of a batch wait for their conversion, until all that have not ended
-// wait. Then those of one version go into one review, as from a list of the API server.
-type meeting struct {
+// batch is objects of a kind that are rehearsed side by side. If one needs a conversion, it waits until all that have not
+// ended wait. Then those of one version go into one review, as from a list of the API server.
+type batch struct {
 	*rehearsal
-	mu      sync.Mutex
-	running int // objects that do not wait
-	waiting []*question
+	items   []*item
+	size    int        // in bytes
+	mu      sync.Mutex // of running, and of what the items ask
+	running int        // items that neither wait nor have ended
+}
+
+// run rehearses the objects.
+func (b *batch) run(ctx context.Context) {
+	var done sync.WaitGroup
+	b.running = len(b.items)
+	for _, it := range b.items {
+		done.Go(func() {
+			defer b.leave(ctx)
+			it.run(ctx)
+		})
+	}
+	done.Wait()
+	if context.Cause(ctx) == nil { // else, failures may be due to that
+		b.merge(b.items)
+	}
 }
 
 // question is an object to be converted.
@@ -94,58 +72,56 @@ func (q *question) call() Call {
 }
 
 // convert waits for the conversion of an object.
-func (m *meeting) convert(ctx context.Context, q *question) ([]byte, error) {
+func (b *batch) convert(ctx context.Context, q *question) ([]byte, error) {
 	q.answered.Add(1)
-	m.mu.Lock()
-	m.waiting = append(m.waiting, q)
-	m.mu.Unlock()
-	m.leave(ctx)
+	b.mu.Lock()
+	q.asks = q
+	b.mu.Unlock()
+	b.leave(ctx)
 	q.answered.Wait()
 	return q.answer, q.err
 }
 
 // leave is called by an object that ends or waits. The last one sends what the others wait for.
-func (m *meeting) leave(ctx context.Context) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.running--; m.running > 0 || len(m.waiting) == 0 {
+func (b *batch) leave(ctx context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running--; b.running > 0 {
 		return
 	}
-	asked := m.waiting
-	m.waiting, m.running = nil, len(asked)
-	slices.SortFunc(asked, func(a, b *question) int { return a.number - b.number })
 	reviews := map[Call][]*question{}
-	for _, q := range asked {
-		call := q.call()
-		reviews[call] = append(reviews[call], q)
+	for _, it := range b.items {
+		if q := it.asks; q != nil {
+			it.asks = nil
+			b.running++
+			reviews[q.call()] = append(reviews[q.call()], q)
+		}
 	}
 	for call, questions := range reviews {
-		m.ask(ctx, call, questions)
-	}
-	for _, q := range asked {
-		q.answered.Done()
+		b.ask(ctx, call, questions)
+		for _, q := range questions {
+			q.answered.Done()
+		}
 	}
 }
 
 // ask sends a review. If it fails, each half is asked alone, down to the objects that fail.
-func (m *meeting) ask(ctx context.Context, call Call, questions []*question) {
+func (b *batch) ask(ctx context.Context, call Call, questions []*question) {
 	answers, err := review(ctx, questions)
-	switch {
-	case context.Cause(ctx) != nil:
-		err = context.Cause(ctx)
-	case errors.Is(err, ErrUnreachable):
+	if cause := context.Cause(ctx); cause != nil {
 		q := questions[0]
-		m.abort(fmt.Errorf("rehearse: %s %s (%s): conversion from %s to %s by the %s release: %w", q.kind, q.name, q.where, call.From, call.To, call.Release, err))
-	case err != nil && len(questions) > 1:
+		err = fmt.Errorf("rehearse: %s %s (%s): conversion from %s to %s by the %s release: %w", q.kind, q.name, q.where, call.From, call.To, call.Release, cause)
+		b.ended = cmp.Or(b.ended, err)
+	} else if err != nil && len(questions) > 1 {
 		half := len(questions) / 2
-		m.ask(ctx, call, questions[:half])
-		m.ask(ctx, call, questions[half:])
+		b.ask(ctx, call, questions[:half])
+		b.ask(ctx, call, questions[half:])
 		return
 	}
 	for i, q := range questions {
 		if q.err = err; err == nil {
 			q.answer = answers[i].Raw
-			m.calls[call]++
+			b.calls[call]++
 		}
 	}
 }
@@ -166,7 +142,7 @@ func review(ctx context.Context, questions []*question) ([]runtime.RawExtension,
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.webhook(ctx, body)
+	text, err := inprocess.Post(ctx, s.handler, s.path, body)
 	if err != nil {
 		return nil, err
 	}
