@@ -8,5 +8,8 @@
 // to a client, with the definitions and the webhook of the project. docs/corpus.md counts the
 // findings, and shows one.
 //
+// It also compares the Go validation of some projects with the CEL rules of their definitions, through package
+// schema/equivalence.
+//
 // The Go module proxy serves all types and definitions. No file of the projects is copied.
 package corpus

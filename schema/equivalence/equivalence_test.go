@@ -38,7 +38,7 @@ schema: {openAPIV3Schema: {type: object, required: [spec], properties: {
 status: {type: object, properties: {phase: {type: string, maxLength: 20}}},
 spec: {type: object, required: [size, class], ` + more + ` properties: {
 size: {type: integer, minimum: 0, maximum: 1000}, limit: {type: integer, minimum: 0, maximum: 1000}, class: {type: string, enum: [small, large]},
-hosts: {type: array, maxItems: 500, items: {type: string, maxLength: 63}}}}}}}}]}}`))
+hosts: {type: array, maxItems: 250, items: {type: string, maxLength: 63}}}}}}}}]}}`))
 	check(t, err)
 	return []*schema.Definition{d}
 }

@@ -74,7 +74,7 @@ func (h *hint) name(name string) {
 func (h *hint) around(n int64) {
 	h.values = append(h.values, n-1, n, n+1)
 	for _, size := range []int64{n - 1, n, n + 1} {
-		if size >= 0 && size < 200 {
+		if size >= 0 && size <= 1000 {
 			h.sizes = append(h.sizes, int(size))
 		}
 	}

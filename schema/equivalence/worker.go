@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -350,8 +351,11 @@ func (w *worker) again(ctx context.Context, write write) *Difference {
 	return d
 }
 
-// shrinkTries is how many requests are tried to make a difference smaller.
-const shrinkTries = 300
+// shrinkTries is how many requests are tried to make a difference smaller, and shrinkTime is how long.
+const (
+	shrinkTries = 300
+	shrinkTime  = 10 * time.Second
+)
 
 // shrink makes the request of a difference smaller.
 func (w *worker) shrink(ctx context.Context, d *Difference) {
@@ -368,7 +372,8 @@ func (w *worker) shrink(ctx context.Context, d *Difference) {
 	if !keep(d.write) {
 		return // an update of an object that can no longer be created
 	}
-	over := func() bool { return tries >= shrinkTries || ctx.Err() != nil }
+	began := time.Now()
+	over := func() bool { return tries >= shrinkTries || time.Since(began) > shrinkTime || ctx.Err() != nil }
 	for before := -1; before != len(d.Object)+len(d.Old) && !over(); {
 		before = len(d.Object) + len(d.Old)
 		if d.write.object != nil {
