@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -23,6 +24,8 @@ func (g *Generator) repair(object map[string]any) error {
 		if errs = g.validate(object); len(errs) == 0 {
 			return nil
 		}
+		// Rules are evaluated in the order of a map.
+		slices.SortStableFunc(errs, func(a, b *field.Error) int { return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Detail, b.Detail)) })
 		changed := map[string]bool{}
 		for _, err := range errs {
 			if changed[err.Field] {

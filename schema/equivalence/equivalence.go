@@ -58,11 +58,14 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("equivalence: %w", err)
 	}
+	for _, name := range sorted(c.undecided) {
+		if !slices.ContainsFunc(append(slices.Clone(c.sides[0].decisions), c.sides[1].decisions...), func(d *Decision) bool { return d.Name == name }) {
+			return nil, fmt.Errorf("equivalence: Undecided: there is no decision %q", name)
+		}
+	}
 	if err := c.findKinds(); err != nil {
 		return nil, fmt.Errorf("equivalence: %w", err)
 	}
-	// Each worker has requests of its own, so that the result does not depend on their order.
-	const workers = 8
 	var running sync.WaitGroup
 	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range workers {
@@ -86,6 +89,9 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 	}
 	return report, nil
 }
+
+// workers is how many send requests. Each has requests of its own, so that the result does not depend on their order.
+const workers = 8
 
 // comparison is a call of Compare.
 type comparison struct {

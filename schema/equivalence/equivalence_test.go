@@ -344,6 +344,7 @@ func TestCompare_BadInput(t *testing.T) {
 		"a webhook without a handler":      {silent, nil, []string{"after: webhooks.yaml: ValidatingWebhookConfiguration webhook: the release has no Handler"}},
 		"a release without the definition": {schema.Release{}, nil, []string{"after: there is no definition of Widget.example.com, which release before has"}},
 		"a definition twice":               {twice, nil, []string{"after: Widget.example.com is defined twice"}},
+		"a decision that does not exist":   {good, []equivalence.Option{equivalence.Undecided("why", "what")}, []string{`Undecided: there is no decision "what"`}},
 		"options":                          {good, []equivalence.Option{equivalence.Requests(0), equivalence.Users(), equivalence.Expect("", nil), equivalence.Undecided("")}, []string{"Requests(0): expected at least 1", "Users: expected at least one", "Expect: the reason is empty", "Undecided: the reason is empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {

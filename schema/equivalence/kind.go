@@ -46,9 +46,6 @@ func (c *comparison) findKinds() error {
 	for i, s := range c.sides {
 		defined[i] = map[runtimeschema.GroupKind]*schema.Definition{}
 		for _, d := range s.release.Definitions {
-			if defined[i][d.GroupKind()] != nil {
-				return fmt.Errorf("%s: %s is defined twice", s.name, d.GroupKind())
-			}
 			defined[i][d.GroupKind()] = d
 		}
 	}

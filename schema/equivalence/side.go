@@ -67,7 +67,12 @@ func newSide(ctx context.Context, name string, release schema.Release, abort con
 	if release.Handler != nil {
 		opts = append(opts, apiservertest.Handler(s.counters.webhook(release.Handler, func(err error) { abort(fmt.Errorf("%s: %w", name, err)) })))
 	}
+	defined := map[string]bool{}
 	for _, d := range release.Definitions {
+		if kind := d.GroupKind().String(); defined[kind] {
+			return fail(fmt.Errorf("%s is defined twice", kind))
+		}
+		defined[d.GroupKind().String()] = true
 		opts = append(opts, apiservertest.Objects(d.CustomResourceDefinition()))
 		if err := s.countRules(d); err != nil {
 			return fail(err)

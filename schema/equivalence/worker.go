@@ -1,6 +1,7 @@
 package equivalence
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -139,12 +141,12 @@ func (w *worker) donor(k *kind) map[string]any {
 
 // name returns the name of the object of the worker. Workers have objects of their own.
 func (w *worker) name() string {
-	name := string(rune('a' + w.number))
-	if w.number == 8 {
-		name = "x" // in the report
+	name := "x" // in the report
+	if w.number < workers {
+		name = "worker" + strconv.Itoa(w.number)
 	}
 	if w.names > 0 {
-		name += strconv.Itoa(w.names)
+		name += "-" + strconv.Itoa(w.names)
 	}
 	return name
 }
@@ -239,15 +241,15 @@ func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Dif
 	d.key = signature{write.kind, write.op, "", ""}
 	switch {
 	case r[0].Allowed != r[1].Allowed:
-		d.key.how, d.key.text = "denied before", d.Before.general()
+		d.key.how, d.key.text = "denied before", d.Before.general(w.name())
 		if r[0].Allowed {
-			d.key.how, d.key.text = "denied after", d.After.general()
+			d.key.how, d.key.text = "denied after", d.After.general(w.name())
 		}
 	case !r[0].Allowed:
 		if !w.messages || d.Before.causes() == d.After.causes() {
 			return nil, r
 		}
-		d.key.how, d.key.text = "messages", d.Before.general()+"\n"+d.After.general()
+		d.key.how, d.key.text = "messages", d.Before.general(w.name())+"\n"+d.After.general(w.name())
 	default:
 		jsondiff.Walk(r[0].object, r[1].object, func(found jsondiff.Difference) {
 			d.Changed = append(d.Changed, pathOf(found.Path))
@@ -271,16 +273,21 @@ type signature struct {
 
 var (
 	index  = regexp.MustCompile(`\[[^]]*\]`)
-	values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\b\d+(?:\.\d+)?\b`)
+	values = regexp.MustCompile(`\{.*\}|"(?:[^"\\]|\\.)*"|\b\d+(?:\.\d+)?\b`)
 )
 
-// general returns why a request is denied, without values.
-func (r Response) general() string {
-	if len(r.Causes) == 0 {
-		return values.ReplaceAllString(index.ReplaceAllString(r.Message, "[]"), "…")
+// general returns why a request is denied, without values and the name of the object.
+func (r Response) general(name string) string {
+	text := r.Message
+	if len(r.Causes) > 0 {
+		// They come in an order that changes.
+		first := slices.MinFunc(r.Causes, func(a, b metav1.StatusCause) int {
+			return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+		})
+		text = first.Field + ": " + first.Message
 	}
-	first := r.Causes[0]
-	return values.ReplaceAllString(index.ReplaceAllString(first.Field+": "+first.Message, "[]"), "…")
+	text = regexp.MustCompile(`\b`+name+`\b`).ReplaceAllString(text, "…")
+	return values.ReplaceAllString(index.ReplaceAllString(text, "[]"), "…")
 }
 
 // causes returns the messages and fields of a denial.
