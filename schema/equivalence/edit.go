@@ -14,17 +14,18 @@ import (
 type editor struct {
 	random        *rand.Rand
 	rules, bounds []hint
+	donors        []map[string]any // have what an object lacks
 }
 
 // pick returns one of several values.
 func pick[T any](r *rand.Rand, all []T) T { return all[r.IntN(len(all))] }
 
-// edit returns an object with one or two changes. What it lacks is taken from donor.
-func (e *editor) edit(object, donor map[string]any) map[string]any {
+// edit returns an object with one or two changes.
+func (e *editor) edit(object map[string]any) map[string]any {
 	object = runtime.DeepCopyJSON(object)
 	for range 1 + e.random.IntN(4)/3 {
 		for range 10 { // until something changes
-			if e.change(object, donor) {
+			if e.change(object) {
 				break
 			}
 		}
@@ -32,7 +33,7 @@ func (e *editor) edit(object, donor map[string]any) map[string]any {
 	return object
 }
 
-func (e *editor) change(object, donor map[string]any) bool {
+func (e *editor) change(object map[string]any) bool {
 	all := places(object)
 	var h hint
 	switch n := e.random.IntN(6); {
@@ -43,7 +44,7 @@ func (e *editor) change(object, donor map[string]any) bool {
 	}
 	here := h.of(all)
 	if len(here) == 0 || e.random.IntN(4) == 0 {
-		return e.transplant(object, donor, h)
+		return e.transplant(object, h)
 	}
 	at := pick(e.random, here)
 	value := shrink.At(object, at)
@@ -84,8 +85,15 @@ func (e *editor) change(object, donor map[string]any) bool {
 }
 
 // transplant copies a value from another object.
-func (e *editor) transplant(object, donor map[string]any, h hint) bool {
-	from := h.of(places(donor))
+func (e *editor) transplant(object map[string]any, h hint) bool {
+	var donor map[string]any
+	var from [][]any
+	for range 5 {
+		donor = pick(e.random, e.donors)
+		if from = h.of(places(donor)); len(from) > 0 {
+			break
+		}
+	}
 	if len(from) == 0 {
 		return false
 	}

@@ -50,12 +50,12 @@ func (w *worker) round(ctx context.Context) {
 		namespace = pick(w.random, w.namespaces())
 	}
 	donor := w.donor(k)
-	e := &editor{w.random, w.rules.all, w.bounds.all}
+	e := &editor{w.random, w.rules.all, w.bounds.all, w.donors[k]}
 	object := donor
 	if pool := w.pool[k]; len(pool) > 0 && w.random.IntN(4) > 0 {
-		object = e.edit(pick(w.random, pool), donor)
+		object = e.edit(pick(w.random, pool))
 	} else if w.random.IntN(4) == 0 {
-		object = e.edit(object, donor)
+		object = e.edit(object)
 	}
 	user := pick(w.random, w.users)
 	created := write{kind: k, op: Create, user: user, creator: user, namespace: namespace, object: object}
@@ -67,7 +67,7 @@ func (w *worker) round(ctx context.Context) {
 			if k.hasStatus && w.random.IntN(3) == 0 {
 				next.op = UpdateStatus
 			}
-			if next.object = e.edit(now.object, donor); w.random.IntN(8) == 0 {
+			if next.object = e.edit(now.object); w.random.IntN(8) == 0 {
 				next.object = donor
 			}
 			switch updated := w.both(ctx, next, now); {
@@ -112,9 +112,9 @@ func (w *worker) namespaces() []string {
 	return all
 }
 
-// donor returns a generated object, which is a new one in a quarter of the cases.
+// donor returns a generated object, which is a new one in half of the cases.
 func (w *worker) donor(k *kind) map[string]any {
-	if known := w.donors[k]; len(known) > 8 && w.random.IntN(4) > 0 {
+	if known := w.donors[k]; len(known) > 8 && w.random.IntN(2) > 0 {
 		return pick(w.random, known)
 	}
 	w.made++
