@@ -67,7 +67,7 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 		return nil, fmt.Errorf("equivalence: %w", err)
 	}
 	var running sync.WaitGroup
-	turn := make(chan struct{}, runtime.GOMAXPROCS(0))
+	turn := make(chan struct{}, 2*runtime.GOMAXPROCS(0)) // a worker also waits
 	for i := range workers {
 		w := &worker{comparison: c, number: i, left: (c.requests + workers - 1 - i) / workers, random: rand.New(rand.NewPCG(c.seed, uint64(i)))}
 		running.Go(func() {
@@ -80,10 +80,15 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 	}
 	running.Wait()
 	report := c.report()
-	w := &worker{comparison: c, number: workers}
-	for _, d := range report.Differences {
-		w.shrink(ctx, d)
+	for i := range shrinkers {
+		w := &worker{comparison: c, number: workers + i}
+		running.Go(func() {
+			for n := i; n < len(report.Differences); n += shrinkers {
+				w.shrink(ctx, report.Differences[n])
+			}
+		})
 	}
+	running.Wait()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("equivalence: %w", context.Cause(ctx))
 	}
@@ -92,6 +97,9 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 
 // workers is how many send requests. Each has requests of its own, so that the result does not depend on their order.
 const workers = 8
+
+// shrinkers is how many differences are made smaller at a time.
+const shrinkers = 2
 
 // comparison is a call of Compare.
 type comparison struct {

@@ -141,9 +141,9 @@ func (w *worker) donor(k *kind) map[string]any {
 
 // name returns the name of the object of the worker. Workers have objects of their own.
 func (w *worker) name() string {
-	name := "x" // in the report
-	if w.number < workers {
-		name = "worker" + strconv.Itoa(w.number)
+	name := "worker" + strconv.Itoa(w.number)
+	if w.number >= workers {
+		name = string(rune('x' + w.number - workers)) // in the report
 	}
 	if w.names > 0 {
 		name += "-" + strconv.Itoa(w.names)
