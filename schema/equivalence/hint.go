@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -20,11 +22,13 @@ type hint struct {
 	sizes  []int // of lists
 }
 
-var environ = environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
+var environ = sync.OnceValue(func() *cel.Env {
+	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
+})
 
 // expressionHints returns the hints of a CEL expression: each part that is joined by && or || is one, and the whole.
 func expressionHints(expression string, within ...string) (hints []hint) {
-	parsed, issues := environ.Parse(expression)
+	parsed, issues := environ().Parse(expression)
 	if issues.Err() != nil {
 		return nil
 	}
