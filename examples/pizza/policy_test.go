@@ -60,8 +60,8 @@ func TestPolicy_DecidesAsWebhook(t *testing.T) {
 		if report.Equivalent() != right {
 			t.Errorf("policy %d: got %s", i, report)
 		}
-		// How many requests there are depends on the generator.
-		count := regexp.MustCompile(`\b[0-9]{2,}\b`)
+		// The numbers depend on the generator.
+		count := regexp.MustCompile(`\b[0-9]+\b`)
 		text := func(s string) string { return count.ReplaceAllString(s, "N") }
 		if diff := cmp.Diff(text(outputs[i].Text), text(report.String()+"\n")); diff != "" {
 			t.Errorf("policy %d (-page +real):\n%s", i, diff)

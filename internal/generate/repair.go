@@ -25,7 +25,9 @@ func (g *Generator) repair(object map[string]any) error {
 			return nil
 		}
 		// Rules are evaluated in the order of a map.
-		slices.SortStableFunc(errs, func(a, b *field.Error) int { return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Detail, b.Detail)) })
+		slices.SortStableFunc(errs, func(a, b *field.Error) int {
+			return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Detail, b.Detail))
+		})
 		changed := map[string]bool{}
 		for _, err := range errs {
 			if changed[err.Field] {

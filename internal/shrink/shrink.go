@@ -1,4 +1,4 @@
-// Package shrink makes an object smaller while it shows something.
+// Package shrink makes a JSON object smaller while a predicate holds.
 package shrink
 
 import (

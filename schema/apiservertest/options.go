@@ -116,8 +116,8 @@ func Webhooks(hooks interface {
 	}
 }
 
-// Audit calls f with an audit event when a request of a client ends, at the level Metadata. Its annotations have what
-// policies publish. The event is only valid until f returns, and f must be safe for concurrent use.
+// Audit calls f with an audit event when a request of a client ends, at the level Metadata. The annotations include
+// those that policies publish. The event is only valid until f returns, and f must be safe for concurrent use.
 func Audit(f func(*audit.Event)) Option {
 	return func(o *options) error {
 		o.audit = f

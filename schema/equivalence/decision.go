@@ -2,12 +2,15 @@ package equivalence
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,7 +64,7 @@ func (s *side) countRules(d *schema.Definition) error {
 			}
 			eachRule(v.Schema.OpenAPIV3Schema, "", func(path string, rule *apiextensionsv1.ValidationRule) {
 				if !negate {
-					decisions[v.Name] = append(decisions[v.Name], s.decision("%s %s: %s: %s", d.GroupKind(), v.Name, strings.TrimPrefix(path, "."), strings.Join(strings.Fields(rule.Rule), " ")))
+					decisions[v.Name] = append(decisions[v.Name], s.decision("%s %s: %s: %s", d.GroupKind(), v.Name, cmp.Or(strings.TrimPrefix(path, "."), "self"), strings.Join(strings.Fields(rule.Rule), " ")))
 				} else {
 					rule.Rule = "!(" + rule.Rule + "\n)"
 				}
@@ -174,7 +177,6 @@ func (s *side) judge(ctx context.Context, w write, r response) {
 type policyProbe struct {
 	validations []*Decision
 	denies      bool // a validation with an error
-	mutating    *Decision
 }
 
 // probes returns policies and bindings that publish what those of the release decide, and deny nothing.
@@ -182,36 +184,32 @@ func (s *side) probes() (all []manifest) {
 	s.counters.policies = map[string]*policyProbe{}
 	names := map[string]string{}
 	for _, m := range s.manifests {
-		if m.GetKind() != "ValidatingAdmissionPolicy" && m.GetKind() != "MutatingAdmissionPolicy" {
+		if m.GetKind() != "ValidatingAdmissionPolicy" {
 			continue
 		}
 		u := m.DeepCopy()
 		name := fmt.Sprintf("equivalence-%d", len(names))
-		names[m.GetKind()+"Binding/"+m.GetName()] = name
+		names[m.GetName()] = name
 		failure, _, _ := unstructured.NestedString(u.Object, "spec", "failurePolicy")
 		probe := &policyProbe{denies: failure != "Ignore"}
 		annotations := []any{map[string]any{"key": "decides", "valueExpression": "'yes'"}}
 		validations, _, _ := unstructured.NestedSlice(u.Object, "spec", "validations")
 		for i, v := range validations {
-			expression, _, _ := unstructured.NestedString(v.(map[string]any), "expression")
+			validation, _ := v.(map[string]any)
+			expression, _, _ := unstructured.NestedString(validation, "expression")
 			probe.validations = append(probe.validations, s.decision("%s %s: spec.validations[%d]: %s", m.GetKind(), m.GetName(), i, strings.Join(strings.Fields(expression), " ")))
 			annotations = append(annotations, map[string]any{"key": strconv.Itoa(i), "valueExpression": "(" + expression + "\n) ? 'allows' : 'denies'"})
 		}
-		if m.GetKind() == "MutatingAdmissionPolicy" {
-			probe.mutating = s.decision("%s %s", m.GetKind(), m.GetName())
-		}
 		s.counters.policies[name] = probe
 		spec, _, _ := unstructured.NestedMap(u.Object, "spec")
-		for _, field := range []string{"validations", "mutations", "reinvocationPolicy"} {
-			delete(spec, field)
-		}
+		delete(spec, "validations")
 		spec["failurePolicy"], spec["auditAnnotations"] = "Ignore", annotations
 		all = append(all, probeOf(m, "ValidatingAdmissionPolicy", name, spec))
 	}
 	for i, m := range s.manifests {
 		policy, _, _ := unstructured.NestedString(m.Object, "spec", "policyName")
-		name := names[m.GetKind()+"/"+policy]
-		if name == "" {
+		name := names[policy]
+		if name == "" || m.GetKind() != "ValidatingAdmissionPolicyBinding" {
 			continue
 		}
 		spec, _, _ := unstructured.NestedMap(m.DeepCopy().Object, "spec")
@@ -237,9 +235,6 @@ func (c *counters) audited(event *audit.Event) {
 		if !decides || probe == nil {
 			continue
 		}
-		if probe.mutating != nil {
-			probe.mutating.Changed++
-		}
 		for i, d := range probe.validations {
 			value, evaluated := event.Annotations[name+"/"+strconv.Itoa(i)]
 			if strings.Contains(value, "denies") || !evaluated && probe.denies {
@@ -262,14 +257,14 @@ func (s *side) countWebhooks() {
 		for _, w := range webhooks {
 			webhook, _ := w.(map[string]any)
 			name, _, _ := unstructured.NestedString(webhook, "name")
-			path, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
+			at, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
 			if text, found, _ := unstructured.NestedString(webhook, "clientConfig", "url"); found {
 				if u, err := url.Parse(text); err == nil {
-					path = u.Path
+					at = u.Path
 				}
 			}
-			path = "/" + strings.TrimPrefix(path, "/")
-			s.counters.webhooks[path] = append(s.counters.webhooks[path], s.decision("%s %s: %s", m.GetKind(), m.GetName(), name))
+			at = path.Join("/", at)
+			s.counters.webhooks[at] = append(s.counters.webhooks[at], s.decision("%s %s: %s", m.GetKind(), m.GetName(), name))
 		}
 	}
 }
@@ -289,7 +284,7 @@ func (c *counters) webhook(h http.Handler, fail func(error)) http.Handler {
 		if decisions := c.webhooks[r.URL.Path]; len(decisions) > 0 {
 			switch text := answer.Body.Bytes(); {
 			case err != nil:
-				err = fmt.Errorf("it panics")
+				err = errors.New("the handler panics")
 			case answer.Code != http.StatusOK:
 				err = fmt.Errorf("status %d: %s", answer.Code, text[:min(len(text), 500)])
 			case json.Unmarshal(text, &review) != nil || review.Response == nil:

@@ -1,20 +1,25 @@
 // Package equivalence tests whether two releases of an API decide alike, for example whether CEL rules or admission policies
 // can replace a validating webhook.
 //
-//	before := schema.Release{Definitions: crds, Manifests: webhooks, Handler: handler}
-//	after := schema.Release{Definitions: crds, Manifests: policies}
+//	before := schema.Release{Handler: mux, Manifests: map[string][]byte{"crds.yaml": crds, "webhooks.yaml": webhooks}}
+//	after := schema.Release{Manifests: map[string][]byte{"crds.yaml": crds, "policies.yaml": policies}}
 //	equivalence.Test(t, before, after)
 //
 // [Test] starts an API server in this process for each release (package apiservertest), and sends the same requests to both.
 // It fails with the smallest request that one release allows and the other denies, or after which they return different
-// objects. It also fails if a rule, a validation or a webhook never denied or never allowed a request, because then the
+// objects. It also fails if a rule, a validation or a webhook never denied (or changed) or never allowed a request, because then the
 // requests prove nothing about it.
 //
 // # Limitations
 //
-// A test finds differences; it does not prove that there are none. Generated objects have labels and annotations, but no
-// other metadata, and requests do not patch or apply. Validations are counted per policy, webhooks per entry of their
-// configuration, and rules as if no webhook or policy had changed an object that is denied. Objects of built-in kinds are
-// only made of samples, because no schema of theirs is at hand, and the server does not validate them: see package
-// apiservertest.
+// A test finds differences; it does not prove that there are none.
+//
+//   - Generated objects and samples have labels and annotations, but no other metadata. Requests do not patch or apply.
+//   - Only versions that both releases serve are compared, and no warnings and status codes.
+//   - Objects that only an earlier release accepted are missing, because both releases refuse to create them. So the
+//     test does not see that rules of a schema ignore unchanged values (ratcheting), while a webhook does not.
+//   - Every user may do everything, so the authorizer of an expression always allows.
+//   - Validations are counted per policy, webhooks per path, and rules as if no webhook or policy had changed an object
+//     that is denied. Mutating policies are not counted.
+//   - Objects of built-in kinds come only from [Samples], and are not validated as in a cluster: see package apiservertest.
 package equivalence

@@ -52,6 +52,11 @@ func (e *editor) change(object map[string]any) bool {
 		shrink.Replace(object, at, runtime.DeepCopyJSONValue(value))
 		return true
 	}
+	for _, b := range e.bounds {
+		if len(h.sizes) == 0 && len(b.sizes) > 0 && len(b.of([][]any{at})) > 0 {
+			h.sizes = b.sizes
+		}
+	}
 	if list, ok := value.([]any); ok && e.random.IntN(2) == 0 {
 		return set(e.resize(list, h.sizes))
 	}

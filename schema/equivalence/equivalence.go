@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/schema"
@@ -80,6 +81,11 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 	}
 	running.Wait()
 	report := c.report()
+	for _, k := range c.kinds {
+		if k.created == 0 && len(report.Differences) == 0 && ctx.Err() == nil {
+			return nil, fmt.Errorf("equivalence: no %s was created in both releases: add one that they allow to Samples", k.gvk)
+		}
+	}
 	for i := range shrinkers {
 		w := &worker{comparison: c, number: workers + i}
 		running.Go(func() {
@@ -95,10 +101,10 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 	return report, nil
 }
 
-// workers is how many send requests. Each has requests of its own, so that the result does not depend on their order.
+// workers is the number of goroutines that send requests. Each has requests of its own, so that the result does not depend on their order.
 const workers = 8
 
-// shrinkers is how many differences are made smaller at a time.
+// shrinkers is the number of goroutines that make differences smaller.
 const shrinkers = 2
 
 // comparison is a call of Compare.
@@ -125,7 +131,7 @@ type comparison struct {
 // Option configures [Test] and [Compare].
 type Option func(*comparison) error
 
-// Requests sets how many requests each release gets. The default is 2,000.
+// Requests sets how many requests each release gets at least. The default is 2,000.
 func Requests(n int) Option {
 	return func(c *comparison) error {
 		if n < 1 {
@@ -144,7 +150,7 @@ func Seed(n uint64) Option {
 	}
 }
 
-// User is who sends a request. The user without a name is an administrator.
+// User is the sender of a request. The user without a name is an administrator.
 type User struct {
 	Name   string
 	Groups []string
@@ -161,11 +167,21 @@ func Users(users ...User) Option {
 	}
 }
 
-// Samples adds objects that requests begin with, as JSON-like values with apiVersion, kind and metadata. For a kind that no
+// Samples adds objects that requests begin with, with apiVersion and kind, of which names, namespaces and finalizers do not matter. For a kind that no
 // definition has, such as a Deployment, they are required, and should have every field that matters.
 func Samples(objects ...map[string]any) Option {
 	return func(c *comparison) error {
-		c.samples = append(c.samples, objects...)
+		for i, object := range objects {
+			var u unstructured.Unstructured
+			text, err := json.Marshal(object)
+			if err == nil {
+				err = u.UnmarshalJSON(text)
+			}
+			if err != nil {
+				return fmt.Errorf("Samples: object %d: %w", i, err)
+			}
+			c.samples = append(c.samples, u.Object)
+		}
 		return nil
 	}
 }
@@ -183,7 +199,7 @@ type expectation struct {
 	applies func(Difference) bool
 }
 
-// Expect declares differences that are meant. The report counts them by reason.
+// Expect declares intended differences. The report counts them by reason.
 func Expect(reason string, applies func(Difference) bool) Option {
 	return func(c *comparison) error {
 		if reason == "" {
@@ -226,7 +242,7 @@ type Difference struct {
 	Kind      runtimeschema.GroupVersionKind
 	Operation Operation
 	User      User
-	// Object is what the request has, and Old is the object that it replaces or deletes.
+	// Object is the body of the request, and Old is the object that it replaces or deletes.
 	Object, Old   json.RawMessage
 	Before, After Response
 	// Changed has the paths at which the returned objects differ, if both releases allow the request.
@@ -249,11 +265,11 @@ type Response struct {
 // Decision is a rule that allows or denies requests, and how often it did.
 type Decision struct {
 	Release string // before or after
-	// Name is the rule: a rule of a schema, a validation of a policy, a mutating policy, or a webhook. What a rule of a
+	// Name is the rule: a rule of a schema, a validation of a policy, or a webhook. What a rule of a
 	// schema allows is counted in a quarter of the allowed requests.
 	Name                     string
 	Allowed, Denied, Changed int
-	// Undecided is the reason why it may never decide: see the option [Undecided].
+	// Undecided is the reason given with the option [Undecided].
 	Undecided string
 }
 

@@ -74,7 +74,7 @@ matchConstraints: {resourceRules: [{operations: [%s], apiGroups: [%s], apiVersio
 
 const both = "CREATE, UPDATE"
 
-// widgetWebhook refuses a size beyond the limit.
+// limited refuses a size beyond the limit.
 func limited(defined []*schema.Definition) schema.Release {
 	return webhook(defined, "Validating", "example.com", "widgets", both, admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (errs field.ErrorList, _ error) {
 		size, _, _ := unstructured.NestedInt64(u.Object, "spec", "size")
@@ -274,7 +274,7 @@ func TestCompare_Repeats(t *testing.T) {
 	}
 }
 
-// What is meant to differ is declared, and what the requests do not reach is reported.
+// Intended differences are declared, and decisions that no request leads to are reported.
 func TestCompare_Declared(t *testing.T) {
 	t.Parallel()
 	plain := widgets(t, "")
@@ -288,7 +288,7 @@ func TestCompare_Declared(t *testing.T) {
 		t.Errorf("got %s", report)
 	}
 	name := "ValidatingAdmissionPolicy policy: spec.validations[1]: " + never
-	if !strings.Contains(report.String(), name+": allowed ") || !strings.Contains(report.String(), "it has never denied or changed a request") {
+	if !strings.Contains(report.String(), name+": allowed ") || !strings.Contains(report.String(), "never denied or changed a request") {
 		t.Errorf("got %s", report)
 	}
 	p.options = append(p.options, equivalence.Undecided("the class is an enum", name))

@@ -26,6 +26,7 @@ type kind struct {
 	versions   [2]*schema.Version // nil without a definition
 	makers     []*generate.Generator
 	samples    []map[string]any
+	created    int // objects, in both releases
 }
 
 // path returns the path of the resource.
@@ -53,6 +54,13 @@ func (c *comparison) findKinds() error {
 		for kind := range defined[1-i] {
 			if defined[i][kind] == nil {
 				return fmt.Errorf("%s: there is no definition of %s, which release %s has", s.name, kind, c.sides[1-i].name)
+			}
+		}
+	}
+	for i, s := range c.sides {
+		for _, name := range c.sides[1-i].namespaces() {
+			if !slices.Contains(s.namespaces(), name) {
+				return fmt.Errorf("%s: there is no Namespace %s, which release %s has", s.name, name, c.sides[1-i].name)
 			}
 		}
 	}
@@ -104,6 +112,11 @@ func (c *comparison) findKinds() error {
 		}
 	}
 	for _, s := range c.sides {
+		for gvk, counter := range s.counters.rules {
+			if !slices.ContainsFunc(c.kinds, func(k *kind) bool { return k.gvk.String() == gvk }) {
+				s.decisions = slices.DeleteFunc(s.decisions, func(d *Decision) bool { return slices.Contains(counter.decisions, d) })
+			}
+		}
 		for _, m := range s.manifests {
 			for _, expression := range expressions(m.Object) {
 				c.rules.add(expressionHints(expression))

@@ -26,7 +26,7 @@ func (r *Report) String() string {
 }
 
 // String returns the request and both responses, as several lines.
-func (d *Difference) String() string {
+func (d Difference) String() string {
 	user := ""
 	if d.User.Name != "" {
 		user = " by " + d.User.Name
@@ -65,11 +65,11 @@ func (d Decision) String() string {
 	case d.Undecided != "":
 		s += " (" + d.Undecided + ")"
 	case d.Allowed+d.Denied+d.Changed == 0:
-		s += ": it has not decided any request"
+		s += ": no request was decided"
 	case d.Allowed+d.Changed == 0:
-		s += ": it has never allowed a request"
+		s += ": never allowed a request"
 	default:
-		s += ": it has never denied or changed a request"
+		s += ": never denied or changed a request"
 	}
 	return s
 }

@@ -85,7 +85,7 @@ func newSide(ctx context.Context, name string, release schema.Release, abort con
 	var err error
 	if s.server, err = apiservertest.New(ctx, opts...); err != nil {
 		for _, m := range s.manifests {
-			if strings.Contains(err.Error(), m.GetName()) {
+			if strings.Contains(err.Error(), m.GetKind()+" "+m.GetName()) {
 				return fail(fmt.Errorf("%s: %w", m.file, err))
 			}
 		}
@@ -188,6 +188,8 @@ type response struct {
 	object  map[string]any // without what a server sets
 	version string         // of the resource
 	fault   error          // the server could not respond
+	code    int
+	remains bool // a deleted object, until it has no finalizers
 }
 
 // send sends a request.
@@ -227,7 +229,7 @@ func (s *side) send(ctx context.Context, k *kind, op Operation, user User, names
 	if err != nil {
 		return response{fault: err}
 	}
-	if answer.StatusCode >= 300 {
+	if r.code = answer.StatusCode; r.code >= 300 {
 		var status metav1.Status
 		if err := json.Unmarshal(text, &status); err != nil {
 			return response{fault: fmt.Errorf("status %s: %s", answer.Status, text)}
@@ -239,14 +241,15 @@ func (s *side) send(ctx context.Context, k *kind, op Operation, user User, names
 		return r
 	}
 	r.Allowed = true
-	if op == Delete {
-		return r
-	}
 	if err := utiljson.Unmarshal(text, &r.object); err != nil {
 		return response{fault: err}
 	}
 	u := unstructured.Unstructured{Object: r.object}
-	r.version = u.GetResourceVersion()
+	r.version, r.remains = u.GetResourceVersion(), u.GetDeletionTimestamp() != nil
+	if op == Delete {
+		r.object = nil
+		return r
+	}
 	clean(r.object)
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
@@ -38,7 +39,7 @@ type worker struct {
 	*comparison
 	number, left int
 	made         int // objects
-	names        int // that could not be deleted
+	names        int // that were used
 	random       *rand.Rand
 	pool, donors map[*kind][]map[string]any // objects that both releases accept, and generated ones
 }
@@ -47,9 +48,13 @@ type worker struct {
 func (w *worker) round(ctx context.Context) {
 	k, namespace := pick(w.random, w.kinds), ""
 	if k.namespaced {
-		namespace = pick(w.random, w.namespaces())
+		namespace = pick(w.random, w.sides[0].namespaces())
 	}
+	w.names++ // an object of the last round may be left
 	donor := w.donor(k)
+	if ctx.Err() != nil {
+		return
+	}
 	e := &editor{w.random, w.rules.all, w.bounds.all, w.donors[k]}
 	object := donor
 	if pool := w.pool[k]; len(pool) > 0 && w.random.IntN(4) > 0 {
@@ -101,10 +106,10 @@ func (w *worker) keep(k *kind, object map[string]any) {
 	}
 }
 
-// namespaces returns those that the first release has.
-func (w *worker) namespaces() []string {
+// namespaces returns those that the releases have.
+func (s *side) namespaces() []string {
 	all := []string{"default"}
-	for _, m := range w.sides[0].manifests {
+	for _, m := range s.manifests {
 		if m.GetKind() == "Namespace" && m.GetName() != "default" {
 			all = append(all, m.GetName())
 		}
@@ -112,7 +117,7 @@ func (w *worker) namespaces() []string {
 	return all
 }
 
-// donor returns a generated object, which is a new one in half of the cases.
+// donor returns a sample or a generated object, which is a new one in half of the cases.
 func (w *worker) donor(k *kind) map[string]any {
 	if known := w.donors[k]; len(known) > 8 && w.random.IntN(2) > 0 {
 		return pick(w.random, known)
@@ -177,11 +182,11 @@ func (w *worker) named(write write) map[string]any {
 type state struct {
 	object   map[string]any
 	versions [2]string // of the resource
-	same     bool      // both allow the request and return the same
+	same     bool      // both allow the request, and any difference is expected
 	exists   bool      // a release allows the request
 }
 
-// judged is in how many of the allowed requests the rules of schemas are counted: one of so many.
+// judged is how many allowed requests there are for each one in which the rules of schemas are counted.
 const judged = 4
 
 // both sends a request to both releases, which have the given state.
@@ -200,21 +205,34 @@ func (w *worker) both(ctx context.Context, write write, now state) state {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent++
+	now = state{r[0].object, [2]string{r[0].version, r[1].version}, (d == nil || w.expect(d) != "") && r[0].Allowed && r[1].Allowed, r[0].Allowed || r[1].Allowed}
+	if now.same && write.op == Create {
+		write.kind.created++
+	}
 	if d != nil {
 		w.add(d)
 	}
-	return state{r[0].object, [2]string{r[0].version, r[1].version}, d == nil && r[0].Allowed && r[1].Allowed, r[0].Allowed || r[1].Allowed}
+	return now
+}
+
+// expect returns the reason why a difference is expected, or an empty text.
+func (c *comparison) expect(d *Difference) string {
+	for _, e := range c.expected {
+		if e.applies(*d) {
+			return e.reason
+		}
+	}
+	return ""
 }
 
 // add adds a difference, unless it is expected, or a smaller one is known.
 func (c *comparison) add(d *Difference) {
-	for _, e := range c.expected {
-		if e.applies(*d) {
-			c.declared[e.reason]++
-			return
-		}
+	if reason := c.expect(d); reason != "" {
+		c.declared[reason]++
+		return
 	}
-	if known := c.found[d.key]; known == nil || len(d.Object)+len(d.Old) < len(known.Object)+len(known.Old) {
+	size := func(d *Difference) string { return fmt.Sprintf("%9d%s%s", len(d.Object)+len(d.Old), d.Object, d.Old) }
+	if known := c.found[d.key]; known == nil || size(d) < size(known) {
 		c.found[d.key] = d
 	}
 }
@@ -290,14 +308,14 @@ func (r Response) general(name string) string {
 	return values.ReplaceAllString(index.ReplaceAllString(text, "[]"), "…")
 }
 
+// by tells which policy or webhook denies a request.
+var by = regexp.MustCompile(`^.*(?:with binding '[^']*' denied request|admission webhook "[^"]*" denied the request): `)
+
 // causes returns the messages and fields of a denial.
 func (r Response) causes() string {
-	var all []string
-	for _, c := range r.Causes {
-		all = append(all, c.Field+": "+c.Message)
-	}
-	if len(all) == 0 {
-		return r.Message
+	all := []string{by.ReplaceAllString(r.Message, "")}
+	for i, c := range r.Causes {
+		all = append(all[:i], c.Field+": "+by.ReplaceAllString(c.Message, ""))
 	}
 	slices.Sort(all)
 	return strings.Join(all, "\n")
@@ -323,12 +341,12 @@ func jsonOf(object map[string]any) json.RawMessage {
 	return text
 }
 
-// cleanUp deletes what is left of an object. If a release denies that, the worker goes on with another name.
+// cleanUp deletes what is left of an object. If it remains in a release, the worker goes on with another name.
 func (w *worker) cleanUp(ctx context.Context, created write) {
 	denied := false
 	for _, s := range w.sides {
 		r := s.send(ctx, created.kind, Delete, User{}, created.namespace, w.name(), nil)
-		denied = denied || !r.Allowed && !strings.Contains(r.Message, "not found")
+		denied = denied || r.remains || !r.Allowed && r.code != http.StatusNotFound
 	}
 	if denied {
 		w.names++
@@ -345,7 +363,7 @@ func (w *worker) again(ctx context.Context, write write) *Difference {
 		if r[0].Allowed || r[1].Allowed {
 			defer w.cleanUp(ctx, create)
 		}
-		if d != nil || !r[0].Allowed {
+		if d != nil && w.expect(d) == "" || !r[0].Allowed || !r[1].Allowed {
 			return nil
 		}
 		write.old, now.versions = r[0].object, [2]string{r[0].version, r[1].version}
@@ -370,7 +388,7 @@ func (w *worker) shrink(ctx context.Context, d *Difference) {
 	keep := func(write write) bool {
 		tries++
 		got := w.again(ctx, write)
-		if got == nil || got.key != d.key || len(got.Object)+len(got.Old) > len(d.Object)+len(d.Old) {
+		if got == nil || got.key != d.key || w.expect(got) != "" || len(got.Object)+len(got.Old) > len(d.Object)+len(d.Old) {
 			return false
 		}
 		*d = *got
