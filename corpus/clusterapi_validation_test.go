@@ -68,6 +68,7 @@ var clusterAPIValidationKnown = []difference{{
 	title:  "File_HasTwoSources",
 	report: `only one of content or contentFrom may be specified`,
 	denies: goDenies,
+	object: `{"apiVersion":"bootstrap.cluster.x-k8s.io/v1beta2","kind":"KubeadmConfig","metadata":{"name":"x","namespace":"default"},"spec":{"files":[{"content":"a","contentFrom":{"secret":{"key":"a","name":"a"}},"path":"a"}]}}`,
 	cause:  "validateFiles in bootstrap/kubeadm/webhooks/admission/kubeadmconfig.go; files has no rule",
 	client: "a file with two contents is accepted",
 }, {

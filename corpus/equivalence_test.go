@@ -43,7 +43,7 @@ type difference struct {
 	title  string
 	report string // a regular expression that matches each denial of this kind
 	denies decider
-	object string // a small one, so that the search begins with it; empty if an update shows the difference
+	object string // a small one, so that the search begins with it and finds the difference; empty if only an update shows that
 	cause  string // in the code of the project
 	client string // what it means to a user
 }
@@ -99,7 +99,7 @@ func TestEquivalence(t *testing.T) {
 				found[i]++
 			}
 			for i, k := range v.known {
-				if found[i] == 0 {
+				if found[i] == 0 && k.object != "" {
 					t.Errorf("%s is known, and no difference matches %q", k.title, k.report)
 				}
 				if k.title == "" || k.cause == "" || k.client == "" {

@@ -114,6 +114,13 @@ var istioKnown = []difference{{
 	cause:  "ValidateServiceEntry in pkg/config/validation/validation.go; hosts has no rule for the resolutions that look names up",
 	client: "a ServiceEntry is accepted with a host that DNS cannot resolve",
 }, {
+	title:  "Hosts_AreSeveral",
+	report: `multiple hosts provided with non-HTTP, non-TLS ports`,
+	denies: goDenies,
+	object: `{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"x","namespace":"default"},"spec":{"hosts":["a","a"],"ports":[{"name":"a","number":1}],"resolution":"DNS_ROUND_ROBIN"}}`,
+	cause:  "ValidateServiceEntry in pkg/config/validation/validation.go; hosts has no rule about the protocols of ports",
+	client: "a ServiceEntry is accepted with hosts of which only the address tells one from the other",
+}, {
 	title:  "Selector_HasWildcard",
 	report: `wildcard is not supported in selector`,
 	denies: goDenies,
@@ -152,6 +159,7 @@ var istioKnown = []difference{{
 	title:  "Address_IsNoHost",
 	report: `endpoint address "(?s:.*)" is not a valid FQDN or an IP address`,
 	denies: goDenies,
+	object: `{"apiVersion":"networking.istio.io/v1","kind":"WorkloadEntry","metadata":{"name":"x","namespace":"default"},"spec":{"address":"AǺA\u003e"}}`,
 	cause:  "validateWorkloadEntry in pkg/config/validation/validation.go; the rules of address are about Unix sockets only",
 	client: "a WorkloadEntry with an address that is neither IP nor domain name is accepted",
 }, {
