@@ -215,7 +215,7 @@ func TestCompare_FindsMistakes(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(tier.Pick(1, 10)) {
+			for seed := range uint64(tier.Pick(1, 3)) {
 				report := p.compare(t, seed, 400)
 				if len(report.Differences) == 0 {
 					t.Errorf("seed %d: no difference is found\n%s", seed, report)
@@ -255,7 +255,7 @@ mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: "Ob
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(tier.Pick(1, 10)) {
+			for seed := range uint64(tier.Pick(1, 3)) {
 				if report := p.compare(t, seed, 1000); !report.Equivalent() {
 					t.Errorf("seed %d: %s", seed, report)
 				}
