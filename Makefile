@@ -76,7 +76,7 @@ verify: lint generate-check controlplane ## Run everything: static checks, all t
 # These take long with the race detector, which other tests of the same code have.
 WITHOUT_RACE = '^TestCatalogue_EachBug|^TestMachine_RightConversion|^TestEdited_CorrectConversion|^TestCompare_FindsMistakes|^TestCompare_AcceptsEquals'
 
-# It takes 3 minutes on two cores, and several more the first time.
+# It takes 6 minutes on two cores, and several more the first time.
 .PHONY: corpus
 corpus: export CRDKIT_REQUIRE_CONTROLPLANE = 1
 corpus: controlplane ## Test the conversions of public projects, and confirm the findings on a real control plane.
