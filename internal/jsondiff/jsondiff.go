@@ -6,6 +6,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Difference is a value that differs between two JSON values, or that only one of them has.
@@ -13,6 +15,19 @@ type Difference struct {
 	Path          []any // member names (string) and element indexes (int)
 	Before, After any
 	Was, Is       bool // whether the value before and the value after have the path
+}
+
+// Where returns the path as text, such as spec.toppings[0].name.
+func (d Difference) Where() string {
+	path := ""
+	for _, step := range d.Path {
+		if index, ok := step.(int); ok {
+			path += "[" + strconv.Itoa(index) + "]"
+		} else {
+			path += "." + step.(string)
+		}
+	}
+	return strings.TrimPrefix(path, ".")
 }
 
 // Walk reports the differences in the order of their paths, with members sorted by name. Lists of

@@ -1,9 +1,11 @@
 // Package logtext makes strings of clients and of authors' functions fit for a log line: names, error
-// messages and panic values. Loggers quote some values, and write others as they are.
+// messages and panic values. Loggers quote some values, and write others as they are. It also makes error messages
+// with one cause equal.
 package logtext
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -53,3 +55,15 @@ type failure struct{ error }
 
 func (e failure) Error() string { return Text(e.error.Error()) }
 func (e failure) Unwrap() error { return e.error }
+
+var (
+	index = regexp.MustCompile(`\[[^]]*\]`)
+	value = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\b\d+(?:\.\d+)?\b`)
+)
+
+// AnyIndex returns a path with [] in place of each index.
+func AnyIndex(path string) string { return index.ReplaceAllString(path, "[]") }
+
+// General returns the message of an error without indexes, quoted values and numbers, so that it is the same for all
+// objects with one cause.
+func General(message string) string { return value.ReplaceAllString(AnyIndex(message), "…") }

@@ -40,3 +40,15 @@ func TestError_WrapsError(t *testing.T) {
 		t.Errorf("got %q", err)
 	}
 }
+
+func TestGeneral_WithoutValues(t *testing.T) {
+	const want = `spec.items[].name: Invalid value: …: must have at most … characters`
+	for _, message := range []string{
+		`spec.items[0].name: Invalid value: "a \"b\"": must have at most 63 characters`,
+		`spec.items[12].name: Invalid value: "": must have at most 1.5 characters`,
+	} {
+		if got := logtext.General(message); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -186,22 +185,13 @@ func differ(before, after map[string]any, report func(path, text string)) {
 		if name, _ := d.Path[0].(string); isMeta(name) {
 			return
 		}
-		path := ""
-		for _, step := range d.Path {
-			if index, ok := step.(int); ok {
-				path += "[" + strconv.Itoa(index) + "]"
-			} else {
-				path += "." + step.(string)
-			}
-		}
-		path = strings.TrimPrefix(path, ".")
 		switch {
 		case !d.Was:
-			report(path, short(d.After)+", was not there")
+			report(d.Where(), short(d.After)+", was not there")
 		case !d.Is:
-			report(path, "removed, was "+short(d.Before))
+			report(d.Where(), "removed, was "+short(d.Before))
 		default:
-			report(path, short(d.After)+", was "+short(d.Before))
+			report(d.Where(), short(d.After)+", was "+short(d.Before))
 		}
 	})
 }

@@ -50,9 +50,8 @@ type ruleCounter struct {
 
 // countRules prepares to count the rules of a definition.
 func (s *side) countRules(d *schema.Definition) error {
-	c := &ruleCounter{}
 	decisions := map[string][]*Decision{}
-	variant := func(name string, negate bool) (*schema.Definition, error) {
+	variant := func(negate bool) (*schema.Definition, error) {
 		crd := d.CustomResourceDefinition()
 		for i := range crd.Spec.Versions {
 			v, n := &crd.Spec.Versions[i], 0
@@ -74,11 +73,11 @@ func (s *side) countRules(d *schema.Definition) error {
 		}
 		return schema.New(crd)
 	}
-	rules, err := variant("rules", false)
+	rules, err := variant(false)
 	if err != nil {
 		return err
 	}
-	negations, err := variant("negations", true)
+	negations, err := variant(true)
 	if err != nil {
 		return err
 	}
@@ -86,8 +85,7 @@ func (s *side) countRules(d *schema.Definition) error {
 		s.counters.rules = map[string]*ruleCounter{}
 	}
 	for name, all := range decisions {
-		c = &ruleCounter{rules.Version(name), negations.Version(name), all}
-		s.counters.rules[d.GroupKind().WithVersion(name).String()] = c
+		s.counters.rules[d.GroupKind().WithVersion(name).String()] = &ruleCounter{rules.Version(name), negations.Version(name), all}
 	}
 	return nil
 }
@@ -123,9 +121,9 @@ func eachSchema(s *apiextensionsv1.JSONSchemaProps, path string, visit func(path
 	}
 }
 
-// judge counts what the rules say about a write. Mutations of a denied request are not known, so the rules get its object as
+// countRulesOf counts what the rules say about a write. Mutations of a denied request are not known, so the rules get its object as
 // the client sent it.
-func (s *side) judge(ctx context.Context, w write, r response) {
+func (s *side) countRulesOf(ctx context.Context, w write, r response) {
 	c := s.counters.rules[w.kind.gvk.String()]
 	if c == nil || w.object == nil {
 		return

@@ -1,8 +1,8 @@
 package equivalence
 
 import (
-	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,7 +14,7 @@ import (
 type editor struct {
 	random        *rand.Rand
 	rules, bounds []hint
-	donors        []map[string]any // have what an object lacks
+	others        []map[string]any // have what an object lacks
 }
 
 // pick returns one of several values.
@@ -44,7 +44,7 @@ func (e *editor) change(object map[string]any) bool {
 	}
 	here := h.of(all)
 	if len(here) == 0 || e.random.IntN(4) == 0 {
-		return e.transplant(object, h)
+		return e.copyFrom(object, h)
 	}
 	at := pick(e.random, here)
 	value := shrink.At(object, at)
@@ -52,13 +52,8 @@ func (e *editor) change(object map[string]any) bool {
 		shrink.Replace(object, at, runtime.DeepCopyJSONValue(value))
 		return true
 	}
-	for _, b := range e.bounds {
-		if len(h.sizes) == 0 && len(b.sizes) > 0 && len(b.of([][]any{at})) > 0 {
-			h.sizes = b.sizes
-		}
-	}
 	if list, ok := value.([]any); ok && e.random.IntN(2) == 0 {
-		return set(e.resize(list, h.sizes))
+		return set(e.resize(list, e.sizes(h, at)))
 	}
 	switch e.random.IntN(4) {
 	case 0:
@@ -84,18 +79,28 @@ func (e *editor) change(object map[string]any) bool {
 	case float64:
 		return set(pick(e.random, []float64{0, -v, v + 1}))
 	case []any:
-		return set(e.resize(v, h.sizes))
+		return set(e.resize(v, e.sizes(h, at)))
 	}
 	return false
 }
 
-// transplant copies a value from another object.
-func (e *editor) transplant(object map[string]any, h hint) bool {
-	var donor map[string]any
+// sizes returns the sizes of a hint, or else those of the bounds of a list.
+func (e *editor) sizes(h hint, list []any) []int {
+	bounds := append([]hint{h}, e.bounds...)
+	at := slices.IndexFunc(bounds, func(b hint) bool { return len(b.sizes) > 0 && len(b.of([][]any{list})) > 0 })
+	if at < 0 {
+		return nil
+	}
+	return bounds[at].sizes
+}
+
+// copyFrom copies a value from another object.
+func (e *editor) copyFrom(object map[string]any, h hint) bool {
+	var other map[string]any
 	var from [][]any
 	for range 5 {
-		donor = pick(e.random, e.donors)
-		if from = h.of(places(donor)); len(from) > 0 {
+		other = pick(e.random, e.others)
+		if from = h.of(places(other)); len(from) > 0 {
 			break
 		}
 	}
@@ -105,7 +110,7 @@ func (e *editor) transplant(object map[string]any, h hint) bool {
 	at := pick(e.random, from)
 	var in any = object
 	for i, key := range at {
-		value := runtime.DeepCopyJSONValue(shrink.At(donor, at[:i+1]))
+		value := runtime.DeepCopyJSONValue(shrink.At(other, at[:i+1]))
 		switch v := in.(type) {
 		case map[string]any:
 			if child, ok := v[key.(string)]; ok && i < len(at)-1 {
@@ -167,7 +172,7 @@ func places(object map[string]any) (all [][]any) {
 		}
 		switch v := value.(type) {
 		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
+			for _, name := range sorted(v) {
 				switch {
 				case len(at) == 0 && (name == "apiVersion" || name == "kind"):
 				case len(at) == 1 && at[0] == "metadata" && name != "labels" && name != "annotations":
@@ -202,26 +207,4 @@ func (h hint) of(all [][]any) [][]any {
 	})
 }
 
-func sameType(a, b any) bool {
-	switch a.(type) {
-	case string:
-		_, ok := b.(string)
-		return ok
-	case bool:
-		_, ok := b.(bool)
-		return ok
-	case int64:
-		_, ok := b.(int64)
-		return ok
-	case float64:
-		_, ok := b.(float64)
-		return ok
-	case []any:
-		_, ok := b.([]any)
-		return ok
-	case map[string]any:
-		_, ok := b.(map[string]any)
-		return ok
-	}
-	return a == b
-}
+func sameType(a, b any) bool { return reflect.TypeOf(a) == reflect.TypeOf(b) }

@@ -101,7 +101,8 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 	return report, nil
 }
 
-// workers is the number of goroutines that send requests. Each has requests of its own, so that the result does not depend on their order.
+// workers is the number of goroutines that send requests. Each has requests of its own, so that the result does not depend
+// on their order.
 const workers = 8
 
 // shrinkers is the number of goroutines that make differences smaller.
@@ -167,8 +168,9 @@ func Users(users ...User) Option {
 	}
 }
 
-// Samples adds objects that requests begin with, with apiVersion and kind, of which names, namespaces and finalizers do not matter. For a kind that no
-// definition has, such as a Deployment, they are required, and should have every field that matters.
+// Samples adds objects with which requests begin. They need apiVersion and kind, and lose their names, namespaces and
+// finalizers. For a kind that no definition has, such as a Deployment, they are required, and should have every field that
+// matters.
 func Samples(objects ...map[string]any) Option {
 	return func(c *comparison) error {
 		for i, object := range objects {

@@ -23,7 +23,6 @@ type kind struct {
 	resource   runtimeschema.GroupVersionResource
 	namespaced bool
 	hasStatus  bool
-	versions   [2]*schema.Version // nil without a definition
 	makers     []*generate.Generator
 	samples    []map[string]any
 	created    int // objects, in both releases
@@ -71,9 +70,9 @@ func (c *comparison) findKinds() error {
 				continue
 			}
 			served = true
-			k := &kind{gvk: before.GroupKind().WithVersion(name), versions: [2]*schema.Version{before.Version(name), after.Version(name)}}
+			k := &kind{gvk: before.GroupKind().WithVersion(name)}
 			for i, d := range []*schema.Definition{before, after} {
-				g, err := newGenerator(k.gvk, k.versions[i])
+				g, err := newGenerator(k.gvk, d.Version(name))
 				if err != nil {
 					return fmt.Errorf("%s: %w", c.sides[i].name, err)
 				}
@@ -81,7 +80,7 @@ func (c *comparison) findKinds() error {
 				crd := d.CustomResourceDefinition()
 				at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
 				k.hasStatus = k.hasStatus || crd.Spec.Versions[at].Subresources != nil && crd.Spec.Versions[at].Subresources.Status != nil
-				bounds, rules := schemaHints(k.versions[i].Structural())
+				bounds, rules := schemaHints(d.Version(name).Structural())
 				c.bounds.add(bounds)
 				c.rules.add(rules)
 			}

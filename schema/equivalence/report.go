@@ -15,7 +15,7 @@ func (r *Report) String() string {
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "\n\n%s", d)
 	}
-	for _, reason := range slices.Sorted(maps.Keys(r.Expected)) {
+	for _, reason := range sorted(r.Expected) {
 		fmt.Fprintf(&b, "\n\nexpected %d times: %s", r.Expected[reason], reason)
 	}
 	b.WriteString("\n")

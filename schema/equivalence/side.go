@@ -263,6 +263,17 @@ func clean(object map[string]any) {
 	}
 }
 
+// namespaces returns those that the releases have.
+func (s *side) namespaces() []string {
+	all := []string{"default"}
+	for _, m := range s.manifests {
+		if m.GetKind() == "Namespace" && m.GetName() != "default" {
+			all = append(all, m.GetName())
+		}
+	}
+	return all
+}
+
 // resource returns the resource of a kind, and its scope.
 func (s *side) resource(kind runtimeschema.GroupVersionKind) (resource runtimeschema.GroupVersionResource, namespaced bool, err error) {
 	m, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/internal/jsondiff"
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/shrink"
 )
 
@@ -37,11 +38,11 @@ type write struct {
 // worker sends some of the requests.
 type worker struct {
 	*comparison
-	number, left int
-	made         int // objects
-	names        int // that were used
-	random       *rand.Rand
-	pool, donors map[*kind][]map[string]any // objects that both releases accept, and generated ones
+	number, left    int
+	made            int // objects
+	names           int // that were used
+	random          *rand.Rand
+	pool, generated map[*kind][]map[string]any // objects that both releases accept, and generated ones
 }
 
 // round creates an object, updates it, and deletes it.
@@ -51,12 +52,12 @@ func (w *worker) round(ctx context.Context) {
 		namespace = pick(w.random, w.sides[0].namespaces())
 	}
 	w.names++ // an object of the last round may be left
-	donor := w.donor(k)
+	fresh := w.generate(k)
 	if ctx.Err() != nil {
 		return
 	}
-	e := &editor{w.random, w.rules.all, w.bounds.all, w.donors[k]}
-	object := donor
+	e := &editor{w.random, w.rules.all, w.bounds.all, w.generated[k]}
+	object := fresh
 	if pool := w.pool[k]; len(pool) > 0 && w.random.IntN(4) > 0 {
 		object = e.edit(pick(w.random, pool))
 	} else if w.random.IntN(4) == 0 {
@@ -73,7 +74,7 @@ func (w *worker) round(ctx context.Context) {
 				next.op = UpdateStatus
 			}
 			if next.object = e.edit(now.object); w.random.IntN(8) == 0 {
-				next.object = donor
+				next.object = fresh
 			}
 			switch updated := w.both(ctx, next, now); {
 			case updated.same:
@@ -106,20 +107,9 @@ func (w *worker) keep(k *kind, object map[string]any) {
 	}
 }
 
-// namespaces returns those that the releases have.
-func (s *side) namespaces() []string {
-	all := []string{"default"}
-	for _, m := range s.manifests {
-		if m.GetKind() == "Namespace" && m.GetName() != "default" {
-			all = append(all, m.GetName())
-		}
-	}
-	return all
-}
-
-// donor returns a sample or a generated object, which is a new one in half of the cases.
-func (w *worker) donor(k *kind) map[string]any {
-	if known := w.donors[k]; len(known) > 8 && w.random.IntN(2) > 0 {
+// generate returns a sample or a generated object, which is a new one in half of the cases.
+func (w *worker) generate(k *kind) map[string]any {
+	if known := w.generated[k]; len(known) > 8 && w.random.IntN(2) > 0 {
 		return pick(w.random, known)
 	}
 	w.made++
@@ -134,12 +124,12 @@ func (w *worker) donor(k *kind) map[string]any {
 			return map[string]any{}
 		}
 	}
-	if w.donors == nil {
-		w.donors = map[*kind][]map[string]any{}
+	if w.generated == nil {
+		w.generated = map[*kind][]map[string]any{}
 	}
-	w.donors[k] = append(w.donors[k], object)
-	if len(w.donors[k]) > maxPool {
-		w.donors[k] = w.donors[k][1:]
+	w.generated[k] = append(w.generated[k], object)
+	if len(w.generated[k]) > maxPool {
+		w.generated[k] = w.generated[k][1:]
 	}
 	return object
 }
@@ -186,8 +176,8 @@ type state struct {
 	exists   bool      // a release allows the request
 }
 
-// judged is how many allowed requests there are for each one in which the rules of schemas are counted.
-const judged = 4
+// ruleSample is how many allowed requests there are for each one in which the rules of schemas are counted.
+const ruleSample = 4
 
 // both sends a request to both releases, which have the given state.
 func (w *worker) both(ctx context.Context, write write, now state) state {
@@ -198,19 +188,17 @@ func (w *worker) both(ctx context.Context, write write, now state) state {
 		return state{}
 	}
 	for i, s := range w.sides {
-		if !r[i].Allowed || w.left%judged == 0 {
-			s.judge(ctx, write, r[i])
+		if !r[i].Allowed || w.left%ruleSample == 0 {
+			s.countRulesOf(ctx, write, r[i])
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent++
-	now = state{r[0].object, [2]string{r[0].version, r[1].version}, (d == nil || w.expect(d) != "") && r[0].Allowed && r[1].Allowed, r[0].Allowed || r[1].Allowed}
+	same := d == nil || w.add(d)
+	now = state{r[0].object, [2]string{r[0].version, r[1].version}, same && r[0].Allowed && r[1].Allowed, r[0].Allowed || r[1].Allowed}
 	if now.same && write.op == Create {
 		write.kind.created++
-	}
-	if d != nil {
-		w.add(d)
 	}
 	return now
 }
@@ -225,19 +213,20 @@ func (c *comparison) expect(d *Difference) string {
 	return ""
 }
 
-// add adds a difference, unless it is expected, or a smaller one is known.
-func (c *comparison) add(d *Difference) {
+// add adds a difference, unless it is expected, or a smaller one is known. It reports whether it is expected.
+func (c *comparison) add(d *Difference) (expected bool) {
 	if reason := c.expect(d); reason != "" {
 		c.declared[reason]++
-		return
+		return true
 	}
 	size := func(d *Difference) string { return fmt.Sprintf("%9d%s%s", len(d.Object)+len(d.Old), d.Object, d.Old) }
 	if known := c.found[d.key]; known == nil || size(d) < size(known) {
 		c.found[d.key] = d
 	}
+	return false
 }
 
-// ask sends a request to both releases, and compares the responses. The difference is nil if there is none.
+// ask sends a request to both releases, and compares the responses. The difference is nil if the responses agree.
 func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Difference, [2]response) {
 	var r [2]response
 	for i, s := range w.sides {
@@ -270,12 +259,12 @@ func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Dif
 		d.key.how, d.key.text = "messages", d.Before.general(w.name())+"\n"+d.After.general(w.name())
 	default:
 		jsondiff.Walk(r[0].object, r[1].object, func(found jsondiff.Difference) {
-			d.Changed = append(d.Changed, pathOf(found.Path))
+			d.Changed = append(d.Changed, found.Where())
 		})
 		if len(d.Changed) == 0 {
 			return nil, r
 		}
-		d.key.how, d.key.text = "changed", index.ReplaceAllString(d.Changed[0], "[]")
+		d.key.how, d.key.text = "changed", logtext.AnyIndex(d.Changed[0])
 	}
 	d.Object, d.Old = jsonOf(write.object), jsonOf(write.old)
 	d.Before.Object, d.After.Object = jsonOf(r[0].object), jsonOf(r[1].object)
@@ -289,10 +278,7 @@ type signature struct {
 	how, text string
 }
 
-var (
-	index  = regexp.MustCompile(`\[[^]]*\]`)
-	values = regexp.MustCompile(`\{.*\}|"(?:[^"\\]|\\.)*"|\b\d+(?:\.\d+)?\b`)
-)
+var objects = regexp.MustCompile(`\{.*\}`)
 
 // general returns why a request is denied, without values and the name of the object.
 func (r Response) general(name string) string {
@@ -305,7 +291,7 @@ func (r Response) general(name string) string {
 		text = first.Field + ": " + first.Message
 	}
 	text = regexp.MustCompile(`\b`+name+`\b`).ReplaceAllString(text, "…")
-	return values.ReplaceAllString(index.ReplaceAllString(text, "[]"), "…")
+	return objects.ReplaceAllString(logtext.General(text), "…")
 }
 
 // by tells which policy or webhook denies a request.
@@ -319,18 +305,6 @@ func (r Response) causes() string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, "\n")
-}
-
-func pathOf(steps []any) string {
-	path := ""
-	for _, step := range steps {
-		if i, ok := step.(int); ok {
-			path += "[" + strconv.Itoa(i) + "]"
-		} else {
-			path += "." + step.(string)
-		}
-	}
-	return strings.TrimPrefix(path, ".")
 }
 
 func jsonOf(object map[string]any) json.RawMessage {
@@ -355,21 +329,21 @@ func (w *worker) cleanUp(ctx context.Context, created write) {
 
 // again sends the request of a difference once more, with other objects, and returns the difference.
 func (w *worker) again(ctx context.Context, write write) *Difference {
-	create, now := write, state{}
+	create, versions := write, [2]string{}
 	if write.op != Create {
 		create.op, create.user, create.object, create.old = Create, write.creator, write.old, nil
 		create.object = w.named(create)
-		d, r := w.ask(ctx, create, [2]string{})
+		d, r := w.ask(ctx, create, versions)
 		if r[0].Allowed || r[1].Allowed {
 			defer w.cleanUp(ctx, create)
 		}
 		if d != nil && w.expect(d) == "" || !r[0].Allowed || !r[1].Allowed {
 			return nil
 		}
-		write.old, now.versions = r[0].object, [2]string{r[0].version, r[1].version}
+		write.old, versions = r[0].object, [2]string{r[0].version, r[1].version}
 	}
 	write.object = w.named(write)
-	d, r := w.ask(ctx, write, now.versions)
+	d, r := w.ask(ctx, write, versions)
 	if write.op == Create && (r[0].Allowed || r[1].Allowed) {
 		w.cleanUp(ctx, create)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/schema"
 )
 
@@ -230,23 +230,17 @@ func (it *item) fail(step Step, effect Effect, version string, err error) {
 		return
 	}
 	for _, c := range status.Status().Details.Causes {
-		f.Path, f.message = index.ReplaceAllString(c.Field, "[]"), c.Message
+		f.Path, f.message = logtext.AnyIndex(c.Field), c.Message
 		it.found = append(it.found, f)
 	}
 }
-
-var (
-	index = regexp.MustCompile(`\[[^]]*\]`)
-	// values are what differs from object to object in errors of one cause.
-	values = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\b\d+(?:\.\d+)?\b`)
-)
 
 // general makes the message of an error that of all objects with the same cause.
 func (it *item) general(message string) string {
 	if it.name != "" {
 		message = strings.ReplaceAll(message, it.kind.Kind+" "+it.name, it.kind.Kind)
 	}
-	return values.ReplaceAllString(index.ReplaceAllString(message, "[]"), "…")
+	return logtext.General(message)
 }
 
 // see keeps a form of the object.
