@@ -171,7 +171,8 @@ func (s *cachedStorage) Watch(ctx context.Context, key string, opts storage.List
 }
 
 func (s *cachedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	return s.cached(ctx, s.lazy || opts.ResourceVersion != "").GetList(ctx, key, opts, list) // other lists do not need the cache
+	page := opts.ResourceVersion == "" && opts.Predicate.Limit > 0 // a cache without objects leaves it to the store
+	return s.cached(ctx, s.lazy || !page).GetList(ctx, key, opts, list)
 }
 
 // endingClock is the real clock, or the clock of a bubble. Every wait ends with the context,

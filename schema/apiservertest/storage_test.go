@@ -36,3 +36,23 @@ func TestRESTOptions_StoresInMemory(t *testing.T) {
 		}
 	}
 }
+
+// A list right after the first request waits for the cache. A finalizer of definitions that does not get its list tries again only
+// when its informer resyncs, five minutes later (apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go: the second
+// attempt meets a conflict with the status that the first has written).
+func TestRESTOptions_ListWaits(t *testing.T) {
+	t.Parallel()
+	opts, err := apiservertest.RESTOptions(t.Context(), scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)).
+		GetRESTOptions(corev1.SchemeGroupVersion.WithResource("configmaps").GroupResource(), nil)
+	check(t, err)
+	key := func(obj runtime.Object) (string, error) {
+		return registry.NoNamespaceKeyFunc(t.Context(), "/configmaps", obj.(*corev1.ConfigMap).Name)
+	}
+	for range 20 {
+		s, destroy, err := opts.Decorator(opts.StorageConfig, "/configmaps", key, func() runtime.Object { return &corev1.ConfigMap{} },
+			func() runtime.Object { return &corev1.ConfigMapList{} }, storage.DefaultNamespaceScopedAttr, nil, nil)
+		check(t, err)
+		check(t, s.GetList(t.Context(), "/configmaps", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &corev1.ConfigMapList{}))
+		destroy()
+	}
+}

@@ -484,6 +484,11 @@ func (g *guarded) holds(t *testing.T) {
 	mustNot("a first conversion", sauces.json(definitions, "add", "/spec/conversion",
 		`{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://evil.example.com"},"conversionReviewVersions":["v1"]}}`))
 
+	// A finalizer whose list of the objects fails, because their cache is not ready, may wait five minutes for its next attempt.
+	eventually(t, func() error {
+		_, err := g.admin.Resource(schema.GroupVersionResource{Group: g.group, Version: "v1", Resource: g.plural}).List(t.Context(), metav1.ListOptions{})
+		return err
+	})
 	for _, r := range []schema.GroupVersionResource{mutating, validating, definitions, secrets} {
 		must("an administrator deletes", g.admin, g.delete(r))
 	}
