@@ -68,8 +68,16 @@ func TestPolicy_DecidesAsWebhook(t *testing.T) {
 		}
 	}
 	rule := strings.Replace(toppingDefinition, "description: ToppingSpec describes a topping.", "x-kubernetes-validations: [{rule: self.cost > 0}]", 1)
-	report, err := equivalence.Compare(t.Context(), withWebhook(t), schema.Release{Manifests: map[string][]byte{"crd.yaml": []byte(rule)}}, equivalence.Requests(600))
+	withRule := schema.Release{Manifests: map[string][]byte{"crd.yaml": []byte(rule)}}
+	report, err := equivalence.Compare(t.Context(), withWebhook(t), withRule, equivalence.Requests(600))
 	if err != nil || !report.Equivalent() {
 		t.Errorf("with a rule: %v, %s", err, report)
+	}
+	free := []byte("{apiVersion: restaurant.programming-kubernetes.info/v1alpha1, kind: Topping, metadata: {name: salami}, spec: {cost: 0}}")
+	for name, release := range map[string]schema.Release{"policy": withPolicy(policies[1].Text), "rule": withRule} {
+		report, err := equivalence.Compare(t.Context(), withWebhook(t), release, equivalence.Requests(600), equivalence.Stored(free))
+		if err != nil || len(report.Differences) > 0 != (name == "rule") {
+			t.Errorf("with a %s and a stored object: %v, %s", name, err, report)
+		}
 	}
 }

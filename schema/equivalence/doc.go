@@ -16,8 +16,9 @@
 //
 //   - Generated objects and samples have labels and annotations, but no other metadata. Requests do not patch or apply.
 //   - Only versions that both releases serve are compared, and no warnings and status codes.
-//   - Objects that only an earlier release accepted are missing, because both releases refuse to create them. So the
-//     test does not see that rules of a schema ignore unchanged values (ratcheting), while a webhook does not.
+//   - Objects that only an earlier release accepted are missing, unless they are given to [Stored]: both releases refuse to
+//     create them. Without them, the test does not see that rules of a schema ignore unchanged values (ratcheting), while a
+//     webhook does not.
 //   - Every user may do everything, so the authorizer of an expression always allows.
 //   - Validations are counted per policy, webhooks per path, and rules as if no webhook or policy had changed an object
 //     that is denied. Mutating policies are not counted.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/crdkit/crdkit/schema"
 )
@@ -36,7 +37,8 @@ func Test(t *testing.T, before, after schema.Release, opts ...Option) {
 // Compare sends the same requests to two releases, and returns how their responses differ: one allows a request and the
 // other denies it, or both allow it and return different objects. [Messages] also compares why they deny it.
 //
-// The requests create, update and delete objects of all kinds that the releases define, and update their status. The
+// The requests create, update and delete objects of all kinds that the releases define, and update their status; see also
+// [Stored]. The
 // objects are generated from the schemas of both releases and from [Samples], and are then edited: one field gets a
 // constant that an expression compares it with, a value at a bound of the schema or next to it, the value of another field,
 // or no value; lists get longer or shorter. The requests depend on [Seed] only.
@@ -52,7 +54,7 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 		errs = append(errs, opt(c))
 	}
 	for i, release := range []schema.Release{before, after} {
-		s, err := newSide(ctx, [...]string{"before", "after"}[i], release, cancel)
+		s, err := newSide(ctx, [...]string{"before", "after"}[i], release, c.stored, cancel)
 		c.sides[i] = s
 		errs = append(errs, err)
 	}
@@ -72,6 +74,11 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 	for i := range workers {
 		w := &worker{comparison: c, number: i, left: (c.requests + workers - 1 - i) / workers, random: rand.New(rand.NewPCG(c.seed, uint64(i)))}
 		running.Go(func() {
+			for n := i; n < len(c.stored) && ctx.Err() == nil; n += workers {
+				turn <- struct{}{}
+				w.replay(ctx, c.stored[n])
+				<-turn
+			}
 			for w.left > 0 && ctx.Err() == nil {
 				turn <- struct{}{}
 				w.round(ctx)
@@ -114,6 +121,7 @@ type comparison struct {
 	seed      uint64
 	users     []User
 	samples   []map[string]any
+	stored    []map[string]any
 	messages  bool
 	expected  []expectation
 	undecided map[string]string // reasons by names
@@ -188,6 +196,22 @@ func Samples(objects ...map[string]any) Option {
 	}
 }
 
+// Stored adds custom objects that both releases have stored before the first request, as JSON or YAML. Each of them is read
+// in every version, updated without a change, and then edited, even if a release would not accept it as a new object: a
+// policy or a webhook also decides about objects that are older than it is.
+func Stored(objects ...[]byte) Option {
+	return func(c *comparison) error {
+		for i, text := range objects {
+			var object map[string]any
+			if err := yaml.Unmarshal(text, &object); err != nil {
+				return fmt.Errorf("Stored: object %d: %w", i, err)
+			}
+			c.stored = append(c.stored, object)
+		}
+		return nil
+	}
+}
+
 // Messages also compares why both releases deny a request: the message and field of each cause.
 func Messages() Option {
 	return func(c *comparison) error {
@@ -233,6 +257,7 @@ type Operation string
 
 // The operations.
 const (
+	Read         Operation = "read" // of an object that is stored
 	Create       Operation = "create"
 	Update       Operation = "update"
 	UpdateStatus Operation = "update status"
@@ -244,7 +269,7 @@ type Difference struct {
 	Kind      runtimeschema.GroupVersionKind
 	Operation Operation
 	User      User
-	// Object is the body of the request, and Old is the object that it replaces or deletes.
+	// Object is the body of the request, and Old is the object that it reads, replaces or deletes.
 	Object, Old   json.RawMessage
 	Before, After Response
 	// Changed has the paths at which the returned objects differ, if both releases allow the request.

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -297,6 +298,56 @@ func TestCompare_Declared(t *testing.T) {
 	}
 }
 
+// What is stored already shows what no new object does: a policy decides about a value that an update leaves as it is, a rule of
+// a schema does not, and a default appears when an object is read.
+func TestCompare_Stored(t *testing.T) {
+	t.Parallel()
+	plain := widgets(t, "")
+	crd := plain[0].CustomResourceDefinition()
+	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	limit := spec.Properties["limit"]
+	limit.Default = &apiextensionsv1.JSON{Raw: []byte("1000")}
+	spec.Properties["limit"] = limit
+	defaulted, err := schema.New(crd)
+	check(t, err)
+	medium := []byte(`{apiVersion: example.com/v1, kind: Widget, metadata: {name: old, finalizers: [example.com/keep]}, spec: {size: 1, class: medium}}`)
+	for name, c := range map[string]struct {
+		after schema.Release
+		want  string // a difference
+		fresh bool   // which new objects show, too
+	}{
+		"nothing":   {schema.Release{Definitions: plain}, "", false},
+		"a policy":  {policy(plain, "example.com", "widgets", "UPDATE", "", "object.spec.class in ['small', 'large']"), "update of old: denied", false},
+		"a default": {schema.Release{Definitions: []*schema.Definition{defaulted}}, "read of old: changed [spec.limit]", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			differences := func(opts ...equivalence.Option) (all []string) {
+				report, err := equivalence.Compare(t.Context(), schema.Release{Definitions: plain}, c.after, append(opts, equivalence.Requests(100))...)
+				check(t, err)
+				for _, d := range report.Differences {
+					var old unstructured.Unstructured
+					if d.Old != nil {
+						check(t, old.UnmarshalJSON(d.Old))
+					}
+					how := "denied"
+					if d.After.Allowed {
+						how = fmt.Sprint("changed ", d.Changed)
+					}
+					all = append(all, fmt.Sprintf("%s of %s: %s", d.Operation, old.GetName(), how))
+				}
+				return all
+			}
+			if found := differences(); len(found) > 0 != c.fresh {
+				t.Errorf("new objects show %q", found)
+			}
+			if found := differences(equivalence.Stored(medium)); !slices.Contains(found, c.want) && (c.want != "" || len(found) > 0) {
+				t.Errorf("got %q, want %q", found, c.want)
+			}
+		})
+	}
+}
+
 // Messages are compared if asked.
 func TestCompare_Messages(t *testing.T) {
 	t.Parallel()
@@ -345,6 +396,8 @@ func TestCompare_BadInput(t *testing.T) {
 		"a release without the definition": {schema.Release{}, nil, []string{"after: there is no definition of Widget.example.com, which release before has"}},
 		"a definition twice":               {twice, nil, []string{"after: Widget.example.com is defined twice"}},
 		"a decision that does not exist":   {good, []equivalence.Option{equivalence.Undecided("why", "what")}, []string{`Undecided: there is no decision "what"`}},
+		"a stored object of no kind":       {good, []equivalence.Option{equivalence.Stored([]byte("{apiVersion: v1, kind: Pod, metadata: {name: a}}"))}, []string{"before: apiservertest: stored Pod a: no definition has the kind Pod"}},
+		"a stored object that is none":     {good, []equivalence.Option{equivalence.Stored([]byte("a: ["))}, []string{"Stored: object 0: "}},
 		"options":                          {good, []equivalence.Option{equivalence.Requests(0), equivalence.Users(), equivalence.Expect("", nil), equivalence.Undecided("")}, []string{"Requests(0): expected at least 1", "Users: expected at least one", "Expect: the reason is empty", "Undecided: the reason is empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func (m manifest) String() string {
 }
 
 // newSide starts a server with a release.
-func newSide(ctx context.Context, name string, release schema.Release, abort context.CancelCauseFunc) (*side, error) {
+func newSide(ctx context.Context, name string, release schema.Release, stored []map[string]any, abort context.CancelCauseFunc) (*side, error) {
 	s := &side{name: name, release: release}
 	fail := func(err error) (*side, error) { return nil, fmt.Errorf("%s: %w", name, err) }
 	if err := errors.Join(s.parse(), s.checkBindings()); err != nil {
@@ -81,6 +81,9 @@ func newSide(ctx context.Context, name string, release schema.Release, abort con
 	s.countWebhooks()
 	for _, m := range append(slices.Clone(s.manifests), s.probes()...) {
 		opts = append(opts, apiservertest.Objects(m))
+	}
+	for _, object := range stored {
+		opts = append(opts, apiservertest.Stored(jsonOf(object)))
 	}
 	var err error
 	if s.server, err = apiservertest.New(ctx, opts...); err != nil {
@@ -194,7 +197,7 @@ type response struct {
 
 // send sends a request.
 func (s *side) send(ctx context.Context, k *kind, op Operation, user User, namespace, name string, object map[string]any) (r response) {
-	method, at := map[Operation]string{Create: http.MethodPost, Update: http.MethodPut, UpdateStatus: http.MethodPut, Delete: http.MethodDelete}[op], k.path(namespace)
+	method, at := map[Operation]string{Read: http.MethodGet, Create: http.MethodPost, Update: http.MethodPut, UpdateStatus: http.MethodPut, Delete: http.MethodDelete}[op], k.path(namespace)
 	if op != Create {
 		at = path.Join(at, name)
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,6 +30,7 @@ type write struct {
 	user      User
 	creator   User
 	namespace string
+	name      string         // of a stored object; otherwise that of the worker
 	object    map[string]any // nil for a deletion
 	old       map[string]any // nil for a creation
 }
@@ -92,6 +92,44 @@ func (w *worker) round(ctx context.Context) {
 	}
 }
 
+// replay reads a stored object in each version, and updates it.
+func (w *worker) replay(ctx context.Context, object map[string]any) {
+	u := unstructured.Unstructured{Object: object}
+	for _, k := range w.kinds {
+		if k.gvk.GroupKind() != u.GroupVersionKind().GroupKind() {
+			continue
+		}
+		request := write{kind: k, op: Read, user: w.users[0], name: u.GetName(), old: object}
+		if k.namespaced {
+			request.namespace = cmp.Or(u.GetNamespace(), metav1.NamespaceDefault)
+		}
+		now := w.both(ctx, request, state{})
+		if !now.same {
+			continue
+		}
+		w.keep(k, now.object)
+		e := &editor{w.random, w.rules.all, w.bounds.all, append(w.generated[k], now.object)}
+		for i := range 3 + 2*len(w.users) {
+			request.op, request.old, request.object = Update, now.object, now.object
+			switch {
+			case i >= 2*len(w.users):
+				request.user, request.object = pick(w.random, w.users), e.edit(now.object)
+			case i%2 == 0:
+				request.user = w.users[i/2]
+			case k.hasStatus:
+				request.user, request.op = w.users[i/2], UpdateStatus
+			default:
+				continue
+			}
+			if updated := w.both(ctx, request, now); updated.same {
+				now = updated
+			} else if updated.exists {
+				return // its resourceVersions are not those of both releases
+			}
+		}
+	}
+}
+
 // maxPool is how many objects a worker keeps of each kind.
 const maxPool = 64
 
@@ -146,15 +184,22 @@ func (w *worker) name() string {
 	return name
 }
 
-// named returns an object with the name of the worker, and with no other metadata than labels and annotations.
+// nameOf returns the name of the object of a request.
+func (w *worker) nameOf(write write) string { return cmp.Or(write.name, w.name()) }
+
+// named returns the object of a request with its name, and with no other metadata than labels and annotations; a stored object
+// also keeps its finalizers and owners.
 func (w *worker) named(write write) map[string]any {
 	if write.object == nil {
 		return nil
 	}
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(write.object)}
-	metadata := map[string]any{"name": w.name()}
+	metadata, kept := map[string]any{"name": w.nameOf(write)}, []string{"labels", "annotations"}
+	if write.name != "" {
+		kept = append(kept, "finalizers", "ownerReferences")
+	}
 	if old, ok := u.Object["metadata"].(map[string]any); ok {
-		for _, name := range []string{"labels", "annotations"} {
+		for _, name := range kept {
 			if value, ok := old[name]; ok {
 				metadata[name] = value
 			}
@@ -236,7 +281,7 @@ func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Dif
 			u.SetResourceVersion(versions[i])
 			object = u.Object
 		}
-		r[i] = s.send(ctx, write.kind, write.op, write.user, write.namespace, w.name(), object)
+		r[i] = s.send(ctx, write.kind, write.op, write.user, write.namespace, w.nameOf(write), object)
 		if r[i].fault != nil {
 			if ctx.Err() == nil {
 				w.abort(fmt.Errorf("%s: %s %s: %w", s.name, write.op, write.kind.gvk, r[i].fault))
@@ -248,15 +293,15 @@ func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Dif
 	d.key = signature{write.kind, write.op, "", ""}
 	switch {
 	case r[0].Allowed != r[1].Allowed:
-		d.key.how, d.key.text = "denied before", d.Before.general(w.name())
+		d.key.how, d.key.text = "denied before", d.Before.general(w.nameOf(write))
 		if r[0].Allowed {
-			d.key.how, d.key.text = "denied after", d.After.general(w.name())
+			d.key.how, d.key.text = "denied after", d.After.general(w.nameOf(write))
 		}
 	case !r[0].Allowed:
 		if !w.messages || d.Before.causes() == d.After.causes() {
 			return nil, r
 		}
-		d.key.how, d.key.text = "messages", d.Before.general(w.name())+"\n"+d.After.general(w.name())
+		d.key.how, d.key.text = "messages", d.Before.general(w.nameOf(write))+"\n"+d.After.general(w.nameOf(write))
 	default:
 		jsondiff.Walk(r[0].object, r[1].object, func(found jsondiff.Difference) {
 			d.Changed = append(d.Changed, found.Where())
@@ -350,11 +395,8 @@ func (w *worker) again(ctx context.Context, write write) *Difference {
 	return d
 }
 
-// shrinkTries is how many requests are tried to make a difference smaller, and shrinkTime is how long.
-const (
-	shrinkTries = 300
-	shrinkTime  = 10 * time.Second
-)
+// shrinkTries is how many requests are tried to make a difference smaller.
+const shrinkTries = 300
 
 // shrink makes the request of a difference smaller.
 func (w *worker) shrink(ctx context.Context, d *Difference) {
@@ -368,11 +410,10 @@ func (w *worker) shrink(ctx context.Context, d *Difference) {
 		*d = *got
 		return true
 	}
-	if !keep(d.write) {
-		return // an update of an object that can no longer be created
+	if d.write.name != "" || !keep(d.write) {
+		return // an object that may be stored, but not created
 	}
-	began := time.Now()
-	over := func() bool { return tries >= shrinkTries || time.Since(began) > shrinkTime || ctx.Err() != nil }
+	over := func() bool { return tries >= shrinkTries || ctx.Err() != nil }
 	for before := -1; before != len(d.Object)+len(d.Old) && !over(); {
 		before = len(d.Object) + len(d.Old)
 		if d.write.object != nil {
