@@ -147,10 +147,7 @@ func itemOf(obj runtime.Object) reflect.Type {
 	if err != nil {
 		return nil
 	}
-	item := reflect.TypeOf(items).Elem().Elem()
-	if item.Kind() == reflect.Pointer {
-		item = item.Elem()
-	}
+	item := jsontype.Pointed(reflect.TypeOf(items).Elem().Elem())
 	if item.Kind() != reflect.Struct {
 		return nil
 	}

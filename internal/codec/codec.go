@@ -83,7 +83,7 @@ func fromTheTop(t reflect.Type, encode encoder) Encoder {
 // fields of one name.
 func fieldsOf(t reflect.Type) (fields jsontype.Fields, ok bool) {
 	fields = jsontype.AllFields(t)
-	return fields, len(fields) <= 64 && !slices.ContainsFunc(fields, func(f *jsontype.Field) bool {
+	return fields, len(fields) <= 64 && !slices.ContainsFunc(fields, func(f jsontype.Field) bool {
 		return f.Hidden || f.Indirect || !f.IsExported() || f.Has("string")
 	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // omission returns a function that reports whether a field is left out, or nil if it never is.
-func omission(f *jsontype.Field) func(p pointer) bool {
+func omission(f jsontype.Field) func(p pointer) bool {
 	t, empty, zero := f.Type, f.Has("omitempty"), f.Has("omitzero")
 	switch {
 	case empty && zero:

@@ -28,18 +28,18 @@ func (f *Field) Has(option string) bool {
 }
 
 // Fields are those of one struct.
-type Fields []*Field
+type Fields []Field
 
 // FieldsOf returns the fields that a struct has in JSON, in the order of encoding/json; nil for another type.
 func FieldsOf(t reflect.Type) Fields {
-	return slices.DeleteFunc(AllFields(t), func(f *Field) bool { return f.Hidden })
+	return slices.DeleteFunc(AllFields(t), func(f Field) bool { return f.Hidden })
 }
 
 // Named returns the field with a name in JSON, or nil.
 func (fields Fields) Named(name string) *Field {
-	for _, f := range fields {
-		if f.JSON == name {
-			return f
+	for i := range fields {
+		if fields[i].JSON == name {
+			return &fields[i]
 		}
 	}
 	return nil
@@ -50,10 +50,11 @@ func AllFields(t reflect.Type) Fields {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	all := appendFields(nil, &Field{Struct: t}, nil)
-	for _, f := range all {
-		for _, g := range all { // encoding/json, dominantField
-			if f.JSON == g.JSON && f != g && (len(g.Index) < len(f.Index) || len(g.Index) == len(f.Index) && (g.Tagged || !f.Tagged)) {
+	all := appendFields(make(Fields, 0, t.NumField()+1), Field{Struct: t}) // a TypeMeta has two
+	for i := range all {
+		for j := range all { // encoding/json, dominantField
+			f, g := &all[i], &all[j]
+			if f.JSON == g.JSON && i != j && (len(g.Index) < len(f.Index) || len(g.Index) == len(f.Index) && (g.Tagged || !f.Tagged)) {
 				f.Hidden = true
 			}
 		}
@@ -62,20 +63,21 @@ func AllFields(t reflect.Type) Fields {
 }
 
 // appendFields appends the fields of a struct that is embedded in others.
-func appendFields(all Fields, in *Field, within []reflect.Type) Fields {
-	within = append(slices.Clip(within), in.Struct)
-	for f := range in.Struct.Fields() {
+func appendFields(all Fields, in Field, within ...reflect.Type) Fields {
+	for i := range in.Struct.NumField() {
+		f := in.Struct.Field(i)
 		if f.Offset += in.Offset; in.Index != nil {
 			f.Index = slices.Concat(in.Index, f.Index)
 		}
-		name, inner := Name(f), embedded(f)
 		tag, options, more := strings.Cut(f.Tag.Get("json"), ",")
+		name, inner := nameOf(f, tag), embedded(f)
 		switch {
 		case tag == "-" && !more || !f.IsExported() && inner == nil:
 		case name != "":
-			all = append(all, &Field{StructField: f, JSON: name, Tagged: name == tag, Struct: in.Struct, Indirect: in.Indirect, options: options})
-		case !slices.Contains(within, inner):
-			all = appendFields(all, &Field{StructField: f, Struct: inner, Indirect: in.Indirect || inner != f.Type}, within)
+			all = append(all, Field{StructField: f, JSON: name, Tagged: name == tag, Struct: in.Struct, Indirect: in.Indirect, options: options})
+		case inner != in.Struct && !slices.Contains(within, inner):
+			next := Field{StructField: f, Struct: inner, Indirect: in.Indirect || inner != f.Type}
+			all = appendFields(all, next, append(within, in.Struct)...)
 		}
 	}
 	return all
@@ -83,26 +85,26 @@ func appendFields(all Fields, in *Field, within []reflect.Type) Fields {
 
 // embedded returns the struct that a field embeds, or nil.
 func embedded(f reflect.StructField) reflect.Type {
-	t := f.Type
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	if t := Pointed(f.Type); f.Anonymous && t.Kind() == reflect.Struct {
+		return t
 	}
-	if !f.Anonymous || t.Kind() != reflect.Struct {
-		return nil
-	}
-	return t
+	return nil
 }
 
 // Name returns the name of a field in JSON, which is empty if the fields of an embedded struct are in its place. For a field
 // that JSON does not have, it is the one in the tag, or else in Go.
 func Name(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return nameOf(f, tag)
+}
+
+func nameOf(f reflect.StructField, tag string) string {
 	wrong := func(r rune) bool { // encoding/json, isValidTag
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r)
 	}
 	switch {
-	case name != "" && !strings.ContainsFunc(name, wrong):
-		return name
+	case tag != "" && !strings.ContainsFunc(tag, wrong):
+		return tag
 	case embedded(f) != nil:
 		return ""
 	}

@@ -1,6 +1,7 @@
 package listkeys
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -41,9 +42,10 @@ func (r *typeReader) read(t reflect.Type) *Tree {
 		if field == nil {
 			continue
 		}
-		if keys := keysOf(f); len(keys) > 0 {
+		if f.Type.Kind() == reflect.Slice {
 			field = &Tree{fields: field.fields}
-			for _, key := range keys {
+			kind := strings.TrimPrefix(f.Struct.PkgPath(), "k8s.io/api/") + "." + f.Struct.Name()
+			for key := range strings.FieldsSeq(cmp.Or(builtin[kind+"."+f.JSON], f.Tag.Get("patchMergeKey"))) {
 				key, value, _ := strings.Cut(key, "=")
 				field.keys = append(field.keys, key)
 				field.setDefault(key, value)
@@ -52,16 +54,6 @@ func (r *typeReader) read(t reflect.Type) *Tree {
 		tree.fields[f.JSON] = field
 	}
 	return tree
-}
-
-// keysOf returns the keys of the list in a field, each with its default after an equals sign.
-func keysOf(f *jsontype.Field) []string {
-	if pkg, ok := strings.CutPrefix(f.Struct.PkgPath(), "k8s.io/api/"); ok {
-		if keys, ok := builtin[pkg+"."+f.Struct.Name()+"."+f.JSON]; ok {
-			return strings.Fields(keys)
-		}
-	}
-	return strings.Fields(f.Tag.Get("patchMergeKey"))
 }
 
 // check returns an error if a type has no list at a path, or its elements lack one of the keys. Anything may be in a nil
