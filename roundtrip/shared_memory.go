@@ -60,7 +60,7 @@ func (w *memoryWalk) walk(path string, v reflect.Value) {
 			w.walk(path, v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
+		for i := range v.NumField() { // also those that JSON does not have
 			if f := v.Field(i); mayHoldMemory(v.Type()) && mayHoldMemory(f.Type()) {
 				w.walk(join(path, jsontype.Name(v.Type().Field(i))), f)
 			}

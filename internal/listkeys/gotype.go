@@ -12,7 +12,8 @@ import (
 // OfType returns the keys of the lists in a struct: those of server-side apply for Kubernetes'
 // own types, and for others the one that a patchMergeKey tag names
 // (apimachinery/pkg/util/strategicpatch). A recursive type makes a recursive tree, to which
-// nothing can be added. Of a nil type, nothing is known.
+// nothing can be added. Of a nil type, nothing is known. Types that make their own JSON are read too, because most of
+// them write their fields, and keys of fields that are not there do nothing.
 func OfType(t reflect.Type) *Tree {
 	return (&typeReader{done: map[reflect.Type]*Tree{}}).read(t)
 }
