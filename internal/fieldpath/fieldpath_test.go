@@ -43,8 +43,9 @@ type spec struct {
 }
 
 type item struct {
-	*item // which encoding/json passes over
-	Name  string
+	//lint:ignore U1000 encoding/json passes over it
+	*item
+	Name string
 }
 
 // A path leads to a type, or the error says where it ends.

@@ -1,5 +1,7 @@
 package jsontype_test
 
+//lint:file-ignore U1000,SA5008 the types are unusual, and their fields are read by reflection
+
 import (
 	"encoding/json"
 	"reflect"
