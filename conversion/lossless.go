@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
@@ -312,7 +313,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 		Spoke: l.spoke, Lists: &l.lists, ToHub: along(l.back), ToSpoke: along(l.there),
 		Earlier: func(version string) (lost.Hub, error) {
 			if version == l.hub {
-				return lost.Hub{Maps: l.maps}, nil
+				return lost.Hub{Maps: func() *listkeys.Tree { return l.maps }}, nil
 			}
 			now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(version)
 			to, err := c.registry.route(now, then.GroupVersion())
@@ -323,7 +324,8 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 			if err != nil {
 				return lost.Hub{}, err
 			}
-			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Maps: listkeys.OfType(c.registry.scheme.AllKnownTypes()[then])}, nil
+			maps := sync.OnceValue(func() *listkeys.Tree { return listkeys.OfType(c.registry.scheme.AllKnownTypes()[then]) })
+			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Maps: maps}, nil
 		},
 	}
 	restored, err := r.Restore(ctx, spoke, hub, text)

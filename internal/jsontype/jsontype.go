@@ -70,7 +70,7 @@ func appendFields(all Fields, in Field, within ...reflect.Type) Fields {
 			f.Index = slices.Concat(in.Index, f.Index)
 		}
 		tag, options, more := strings.Cut(f.Tag.Get("json"), ",")
-		name, inner := nameOf(f, tag), embedded(f)
+		name, inner := nameOf(&f, tag), embedded(&f)
 		switch {
 		case tag == "-" && !more || !f.IsExported() && inner == nil:
 		case name != "":
@@ -84,7 +84,7 @@ func appendFields(all Fields, in Field, within ...reflect.Type) Fields {
 }
 
 // embedded returns the struct that a field embeds, or nil.
-func embedded(f reflect.StructField) reflect.Type {
+func embedded(f *reflect.StructField) reflect.Type {
 	if t := Pointed(f.Type); f.Anonymous && t.Kind() == reflect.Struct {
 		return t
 	}
@@ -95,10 +95,10 @@ func embedded(f reflect.StructField) reflect.Type {
 // that JSON does not have, it is the one in the tag, or else in Go.
 func Name(f reflect.StructField) string {
 	tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return nameOf(f, tag)
+	return nameOf(&f, tag)
 }
 
-func nameOf(f reflect.StructField, tag string) string {
+func nameOf(f *reflect.StructField, tag string) string {
 	wrong := func(r rune) bool { // encoding/json, isValidTag
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r)
 	}
