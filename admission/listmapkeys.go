@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/crd"
-	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
@@ -64,28 +63,18 @@ func ListMapKeysOf(definitions []byte) Option {
 func (h *handler) prepareListKeys() {
 	l, types := &h.listKeys, h.types()
 	for _, d := range l.declared {
-		err := l.all.Add(d.path, d.keys...)
+		err := l.all.AddFor(types, d.path, d.keys...)
 		for _, tree := range l.defined {
 			err = cmp.Or(err, tree.Add(d.path, d.keys...))
 		}
 		if err != nil {
 			h.errs = append(h.errs, fmt.Errorf("admission: %w", err))
-			continue
-		}
-		var errs []error
-		for _, t := range types {
-			if err := fieldpath.CheckKeys(t, d.path, d.keys); err != nil {
-				errs = append(errs, fmt.Errorf("admission: ListMapKeys %q: %s: %w", d.path, t, err))
-			}
-		}
-		if len(errs) == len(types) {
-			h.errs = append(h.errs, errs...)
 		}
 	}
 }
 
-// types returns the Go types of the objects for which functions are called, or nil if not
-// all types are known.
+// types returns the Go types of the objects for which functions are called, with nil for an unknown
+// one, or none if not even all kinds are known.
 func (h *handler) types() (types []reflect.Type) {
 	for _, f := range h.functions {
 		versions := h.versionsOf(f)
@@ -93,11 +82,7 @@ func (h *handler) types() (types []reflect.Type) {
 			return nil
 		}
 		for _, version := range versions {
-			obj, err := h.scheme.New(f.kind.GroupKind().WithVersion(version))
-			if err != nil {
-				return nil
-			}
-			if t := reflect.TypeOf(obj).Elem(); !slices.Contains(types, t) {
+			if t := h.scheme.AllKnownTypes()[f.kind.GroupKind().WithVersion(version)]; !slices.Contains(types, t) {
 				types = append(types, t)
 			}
 		}

@@ -103,7 +103,9 @@ func convertTyped(rt *route, in, out runtime.Object, convert func(ctx context.Co
 		return err
 	}
 	kept := *outType
-	source := gvk.ShallowCopy(in)
+	shallow := reflect.New(reflect.TypeOf(in).Elem()) // shares the memory of the fields
+	shallow.Elem().Set(reflect.ValueOf(in).Elem())
+	source := shallow.Interface().(runtime.Object)
 	sourceType, _ := typeMeta(source)
 	*sourceType = rt.steps[0].fromType
 	result, err := convert(ctx, rt, source, out)

@@ -1,8 +1,9 @@
 package conversion
 
 import (
+	"reflect"
+
 	"github.com/crdkit/crdkit/internal/crd"
-	"github.com/crdkit/crdkit/internal/fieldpath"
 )
 
 // ListMapKeys sets the keys that identify the elements of a list of the hub, like
@@ -17,13 +18,7 @@ import (
 //   - the hub's Go type has no list at the path, or its elements lack one of the keys.
 func ListMapKeys(path string, keys ...string) LosslessOption {
 	return func(l *lossless) {
-		err := l.lists.Add(path, keys...)
-		if err == nil && l.hubType != nil {
-			err = fieldpath.CheckKeys(l.hubType, path, keys)
-		}
-		if err != nil {
-			l.wrong("ListMapKeys %q: %w", path, err)
-		}
+		l.errs = append(l.errs, l.lists.AddFor([]reflect.Type{l.hubType}, path, keys...))
 	}
 }
 
@@ -36,15 +31,12 @@ func ListMapKeys(path string, keys ...string) LosslessOption {
 // the hub version.
 func ListMapKeysOf(definitions []byte) LosslessOption {
 	return func(l *lossless) {
+		var hub map[string]any
 		found, err := crd.Read(definitions)
-		if err != nil {
-			l.wrong("%w", err)
-			return
+		if err == nil {
+			hub, err = crd.Schema(found, l.kind, l.hub)
 		}
-		if s := crd.Schema(found, l.kind, l.hub); s != nil {
-			l.lists.AddSchema(s)
-			return
-		}
-		l.wrong("no CustomResourceDefinition has a schema of %s, version %s", l.kind, l.hub)
+		l.lists.AddSchema(hub)
+		l.errs = append(l.errs, err)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/jsontype"
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/lost"
@@ -167,13 +167,11 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	} else if there.plain != nil {
 		l.wrong("the spoke is lossless already")
 	}
-	if hub, err := r.scheme.New(l.kind.WithVersion(l.hub)); err == nil {
-		l.hubType = reflect.TypeOf(hub).Elem()
-	}
+	l.hubType = r.scheme.AllKnownTypes()[l.kind.WithVersion(l.hub)]
 	for _, opt := range opts {
 		opt(l)
 	}
-	l.maps = l.lists.Over(mapsOf(r.scheme, l.kind.WithVersion(l.hub)))
+	l.maps = l.lists.Over(listkeys.OfType(l.hubType))
 	if err := errors.Join(l.errs...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
@@ -223,15 +221,6 @@ type lossless struct {
 	errs        []error
 }
 
-// mapsOf returns a tree that knows the maps of a kind's Go type; nil if it has none.
-func mapsOf(s *runtime.Scheme, kind schema.GroupVersionKind) *listkeys.Tree {
-	obj, err := s.New(kind)
-	if err != nil {
-		return nil
-	}
-	return listkeys.OfType(reflect.TypeOf(obj).Elem())
-}
-
 func (l *lossless) wrong(format string, args ...any) {
 	l.errs = append(l.errs, fmt.Errorf(format, args...))
 }
@@ -275,7 +264,7 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 // omits reports whether two bodies of hub objects differ only in empty objects and lists that
 // the hub's Go type does not tell from nothing: it encodes the first body as the second.
 func (l *lossless) omits(c *converter, hub, back []byte) bool {
-	if l.hubType == nil || codec.DecodesItself(l.hubType) {
+	if l.hubType == nil || jsontype.DecodesItself(l.hubType) {
 		return false
 	}
 	h, errH := threeway.Read(hub)
@@ -324,7 +313,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 		Spoke: l.spoke, Lists: &l.lists, ToHub: along(l.back), ToSpoke: along(l.there),
 		Earlier: func(version string) (lost.Hub, error) {
 			if version == l.hub {
-				return lost.Hub{Maps: l.maps}, nil
+				return lost.Hub{Maps: func() *listkeys.Tree { return l.maps }}, nil
 			}
 			now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(version)
 			to, err := c.registry.route(now, then.GroupVersion())
@@ -335,7 +324,8 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 			if err != nil {
 				return lost.Hub{}, err
 			}
-			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Maps: mapsOf(c.registry.scheme, then)}, nil
+			maps := sync.OnceValue(func() *listkeys.Tree { return listkeys.OfType(c.registry.scheme.AllKnownTypes()[then]) })
+			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Maps: maps}, nil
 		},
 	}
 	restored, err := r.Restore(ctx, spoke, hub, text)

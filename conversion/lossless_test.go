@@ -745,7 +745,7 @@ func TestLossless_FaultsAtStart(t *testing.T) {
 		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(textOfDefinition(t, crd)), conversion.ListMapKeysOf(nil))
 	for _, want := range []string{
 		"the spoke is lossless already", `the path "spec..x"`, `the path "spec.x" and the keys []`,
-		"no CustomResourceDefinition has a schema of Menu.example.com, version v2", "no CustomResourceDefinition found",
+		"no CustomResourceDefinition has a schema of Menu.example.com in v2", "no CustomResourceDefinition found",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

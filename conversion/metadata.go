@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/crdkit/crdkit/internal/jsontype"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -69,10 +70,9 @@ func checkMetadata(before, after *metav1.ObjectMeta) error {
 	}
 	var changed []string
 	a, b := reflect.ValueOf(*before), reflect.ValueOf(*after)
-	for i := range a.NumField() {
-		name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-		if name != "labels" && name != "annotations" && !equality.Semantic.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
-			changed = append(changed, "metadata."+name)
+	for _, f := range jsontype.FieldsOf(a.Type()) {
+		if f.JSON != "labels" && f.JSON != "annotations" && !equality.Semantic.DeepEqual(a.FieldByIndex(f.Index).Interface(), b.FieldByIndex(f.Index).Interface()) {
+			changed = append(changed, "metadata."+f.JSON)
 		}
 	}
 	if len(changed) == 0 {

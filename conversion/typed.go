@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/jsontype"
 	"github.com/crdkit/crdkit/internal/lost"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
@@ -29,7 +30,7 @@ func (r *Registry) typed(t reflect.Type) *typed {
 	t = t.Elem()
 	f := r.types[t]
 	if f == nil {
-		f = &typed{allocate: r.codecs.Allocator(t), decoder: r.codecs.Decoder(t), whole: codec.DecodesItself(t)}
+		f = &typed{allocate: r.codecs.Allocator(t), decoder: r.codecs.Decoder(t), whole: jsontype.DecodesItself(t)}
 		f.encoder, _ = r.codecs.EncoderWithout(t, "apiVersion", "kind", "metadata")
 		r.types[t] = f
 	}

@@ -92,5 +92,5 @@
 //
 // The tests do not send objects to an API server: package schema validates, prunes and defaults
 // them. [Drift] compares the fields of a Go type and a schema, but neither the ranges of numbers
-// nor the contents of types with UnmarshalJSON.
+// nor the contents of types with UnmarshalJSON or UnmarshalText.
 package roundtrip

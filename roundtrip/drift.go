@@ -1,13 +1,14 @@
 package roundtrip
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // drift returns all differences at once, without any objects.
@@ -21,8 +22,8 @@ func (s *subject) drift() []string {
 }
 
 // drift compares a Go type with a structural schema, and returns, by path, the fields that only one
-// of them has, and the fields whose values the type cannot hold. It looks neither into types with
-// UnmarshalJSON nor into metadata.
+// of them has, and the fields whose values the type cannot hold. It looks neither into types that
+// decode themselves nor into metadata.
 func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
 	report := func(path, format string, args ...any) {
 		found = append(found, path+": "+fmt.Sprintf(format, args...))
@@ -33,7 +34,7 @@ func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
 			want = "integer or string"
 		}
 		switch empty := len(s.Properties) == 0 && !open(s); {
-		case custom(t) || t.Kind() == reflect.Interface || want == "" && path != "":
+		case jsontype.DecodesItself(t) || t.Kind() == reflect.Interface || want == "" && path != "":
 		case path != "" && !holds(t, want):
 			report(path, "the schema says %s, and %v cannot hold that", want, t)
 		case t == reflect.TypeFor[metav1.ObjectMeta]():
@@ -44,17 +45,17 @@ func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
 		case t.Kind() == reflect.Map && empty:
 			report(path+each, "%v has members, and the schema allows none: the API server prunes them", t)
 		case t.Kind() == reflect.Struct:
-			fields := fieldsOf(t)
+			fields := jsontype.FieldsOf(t)
 			for name := range s.Properties {
-				if fields[name] == nil {
+				if fields.Named(name) == nil {
 					report(join(path, name), "the schema has it, and no field of %v can hold it", t)
 				}
 			}
-			for name := range fields {
-				_, ok := s.Properties[name]
-				always := path == "" && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name)
+			for _, f := range fields {
+				_, ok := s.Properties[f.JSON]
+				always := path == "" && slices.Contains([]string{"apiVersion", "kind", "metadata"}, f.JSON)
 				if !ok && !open(s) && !always {
-					report(join(path, name), "%v has it, and the schema does not: the API server prunes it", t)
+					report(join(path, f.JSON), "%v has it, and the schema does not: the API server prunes it", t)
 				}
 			}
 		}
@@ -69,18 +70,16 @@ type visitor func(path string, t reflect.Type, s *structuralschema.Structural)
 // visit visits each part of a Go type. It ends even for types that contain themselves, because a
 // schema is a tree.
 func visit(path string, t reflect.Type, s *structuralschema.Structural, do visitor) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if do(path, t, s); custom(t) {
+	t = jsontype.Pointed(t)
+	if do(path, t, s); jsontype.DecodesItself(t) {
 		return
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		for name, field := range fieldsOf(t) {
-			if property, ok := s.Properties[name]; ok {
-				visit(join(path, name), field, &property, do)
-				s.Properties[name] = property
+		for _, f := range jsontype.FieldsOf(t) {
+			if property, ok := s.Properties[f.JSON]; ok {
+				visit(join(path, f.JSON), f.Type, &property, do)
+				s.Properties[f.JSON] = property
 			}
 		}
 	case reflect.Map:
@@ -115,38 +114,4 @@ func holds(t reflect.Type, want string) bool {
 	default:
 		return want == "integer" && k >= reflect.Int && k <= reflect.Uint64
 	}
-}
-
-// custom reports whether a type has UnmarshalJSON.
-func custom(t reflect.Type) bool {
-	unmarshaler := reflect.TypeFor[json.Unmarshaler]()
-	return t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler)
-}
-
-// fieldsOf returns the types of a struct's fields by the names that JSON gives them. It includes
-// those of an embedded struct without a JSON name, unless a field that is less deep hides them.
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if name := jsonName(f); name != "" {
-			if f.IsExported() && name != "-" {
-				fields[name] = f.Type
-			}
-			continue
-		}
-		embedded := f.Type
-		if embedded.Kind() == reflect.Pointer {
-			embedded = embedded.Elem()
-		}
-		if embedded.Kind() != reflect.Struct {
-			continue
-		}
-		for name, field := range fieldsOf(embedded) {
-			if fields[name] == nil {
-				fields[name] = field
-			}
-		}
-	}
-	return fields
 }

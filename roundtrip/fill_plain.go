@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/internal/generate"
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // plain returns functions for the types that a type consists of: booleans, numbers and strings,
@@ -108,7 +109,7 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 			share, inside := generate.Share(max(1, within.leaves), optional, v.NumField()-optional)
 			for f, field := range v.Fields() {
 				if field.CanSet() {
-					g.at = place{join(within.path, jsonName(f)), inside, share}
+					g.at = place{join(within.path, jsontype.Name(f)), inside, share}
 					g.source.Part(func() { c.Fill(field.Addr()) })
 				}
 			}
@@ -187,16 +188,14 @@ func (g *typeGenerator) length() (n int, some bool) {
 
 // targetsOf appends the leaves and lists of a type, and the paths to them.
 func targetsOf(t reflect.Type, path string, around []string, within []reflect.Type, all []generate.Target) []generate.Target {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = jsontype.Pointed(t)
 	around = append(slices.Clip(around), path)
 	switch {
 	case slices.Contains(within, t):
-	case t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).IsExported() && !custom(t):
-		for f := range t.Fields() {
-			if f.IsExported() && jsonName(f) != "-" && f.Type != reflect.TypeFor[metav1.ObjectMeta]() && f.Type != reflect.TypeFor[metav1.TypeMeta]() {
-				all = targetsOf(f.Type, join(path, jsonName(f)), around, append(slices.Clip(within), t), all)
+	case t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).IsExported() && !jsontype.DecodesItself(t):
+		for _, f := range jsontype.FieldsOf(t) {
+			if f.Type != reflect.TypeFor[metav1.ObjectMeta]() && f.Struct != reflect.TypeFor[metav1.TypeMeta]() {
+				all = targetsOf(f.Type, join(path, f.JSON), around, append(slices.Clip(within), t), all)
 			}
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8, t.Kind() == reflect.Map:

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // metadataBugs drop each member of metadata that a function must not change, and a few of
@@ -45,15 +47,15 @@ func metadataBugs() []bug {
 	first := change("only the first owner", func(m *metav1.ObjectMeta) { m.OwnerReferences = m.OwnerReferences[:min(1, len(m.OwnerReferences))] })
 	first.lines = 13
 	bugs = append(bugs, first)
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[metav1.ObjectMeta]()) {
-		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name {
+	for _, f := range jsontype.FieldsOf(reflect.TypeFor[metav1.ObjectMeta]()) {
+		switch f.JSON {
 		case "labels", "annotations": // may be changed
 		case "managedFields": // no function sees them
 		default:
 			dropped := change("dropped metadata field", func(m *metav1.ObjectMeta) {
 				reflect.ValueOf(m).Elem().FieldByIndex(f.Index).SetZero()
 			})
-			dropped.variant = name
+			dropped.variant = f.JSON
 			bugs = append(bugs, dropped)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // narrowed returns a schema whose parts are narrowed by the parts of a Go type.
@@ -58,7 +60,7 @@ func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 		narrowNumber(s, math.MinInt32, math.MaxInt32)
 		return
 	}
-	if custom(t) {
+	if jsontype.DecodesItself(t) {
 		return
 	}
 	if s.Type == "" && s.XPreserveUnknownFields && !s.XIntOrString {
@@ -78,11 +80,9 @@ func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 // shape gives a schema without a type, such as one that contains itself, the form of a Go type,
 // down to a depth. It reports whether all values of that form can be decoded.
 func shape(t reflect.Type, s *structuralschema.Structural, deep int) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = jsontype.Pointed(t)
 	i := slices.IndexFunc(jsonTypes, func(name string) bool { return holds(t, name) })
-	if i < 0 || custom(t) || deep < 0 && i >= scalars {
+	if i < 0 || jsontype.DecodesItself(t) || deep < 0 && i >= scalars {
 		return false
 	}
 	var part structuralschema.Structural
@@ -99,9 +99,9 @@ func shape(t reflect.Type, s *structuralschema.Structural, deep int) bool {
 		s.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: &part}
 	case name == "object":
 		s.Properties = map[string]structuralschema.Structural{}
-		for name, field := range fieldsOf(t) {
-			if p := (structuralschema.Structural{}); shape(field, &p, deep-1) {
-				s.Properties[name] = p
+		for _, f := range jsontype.FieldsOf(t) {
+			if p := (structuralschema.Structural{}); shape(f.Type, &p, deep-1) {
+				s.Properties[f.JSON] = p
 			}
 		}
 	}

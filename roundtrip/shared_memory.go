@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // block is memory that a value can be changed through, and the path of what is in it.
@@ -59,9 +60,9 @@ func (w *memoryWalk) walk(path string, v reflect.Value) {
 			w.walk(path, v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
+		for i := range v.NumField() { // also those that JSON does not have
 			if f := v.Field(i); mayHoldMemory(v.Type()) && mayHoldMemory(f.Type()) {
-				w.walk(join(path, jsonName(v.Type().Field(i))), f)
+				w.walk(join(path, jsontype.Name(v.Type().Field(i))), f)
 			}
 		}
 	case reflect.Slice, reflect.Array:
@@ -110,16 +111,6 @@ func mayHoldMemory(t reflect.Type) bool {
 
 // each stands for all elements of a list, and for all members of a map, in a path.
 const each = "[*]"
-
-// jsonName returns the name of a field in JSON, or an empty string for an embedded struct whose
-// fields are inlined.
-func jsonName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if name == "" && !f.Anonymous {
-		return f.Name
-	}
-	return name
-}
 
 func join(path, name string) string {
 	if path == "" || name == "" {

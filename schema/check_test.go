@@ -251,6 +251,7 @@ properties: {
 not: 3}`)
 	text = strings.Replace(text, "served: true,", "served: 1, subresources: {status: true},", 1)
 	text = strings.Replace(text, "metadata:\n", "metadata:\n  creationTimestamp: yesterday\n  labels:\n    1.5: 2.5\n", 1)
+	text += "\nlabels: 5\n" // a field of metadata, which a definition itself does not have
 	const at = "apples.example.com: spec.versions[0].schema.openAPIV3Schema"
 	const wrong = "json: cannot unmarshal "
 	want := []string{
@@ -266,6 +267,7 @@ not: 3}`)
 		`31:29: ` + at + `.properties.false.bogus: unknown field "spec.versions[0].schema.openAPIV3Schema.properties.false.bogus"`,
 		"32:13: " + at + ".properties[false].properties: " + wrong + "array into Go value of type map[string]v1.JSONSchemaProps",
 		"33:9: " + at + ".not: " + wrong + "number into Go value of type v1.JSONSchemaProps",
+		`35:1: apples.example.com: labels: unknown field "labels"`,
 	}
 	want = slices.Insert(want, 2, "13:16: apples.example.com: spec.versions[0].served: "+wrong+"number into Go value of type bool")
 	if diff := cmp.Diff(want, problems(t, text)); diff != "" {

@@ -8,6 +8,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // findMistyped returns, by path, the decoder's messages for all values in the JSON of a definition
@@ -33,15 +35,15 @@ func nullMistyped(value *any, t reflect.Type, path string, found map[string]stri
 	t = inUse(t, *value)
 	switch v := (*value).(type) {
 	case map[string]any:
-		fields, isStruct := fieldsOf(t)
-		if !isStruct && t.Kind() != reflect.Map {
+		if t.Kind() != reflect.Map && (t.Kind() != reflect.Struct || jsontype.DecodesItself(t)) {
 			break
 		}
+		fields := jsontype.FieldsOf(t)
 		for name, child := range v {
-			if !isStruct {
+			if t.Kind() == reflect.Map {
 				nullMistyped(&child, t.Elem(), path+"["+name+"]", found)
-			} else if field := fields[name]; field != nil {
-				nullMistyped(&child, field, strings.TrimPrefix(path+"."+name, "."), found)
+			} else if field := fields.Named(name); field != nil {
+				nullMistyped(&child, field.Type, strings.TrimPrefix(path+"."+name, "."), found)
 			}
 			v[name] = child
 		}
@@ -68,10 +70,8 @@ func nullMistyped(value *any, t reflect.Type, path string, found map[string]stri
 // that take a schema or something else
 // (apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go).
 func inUse(t reflect.Type, value any) reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || !decodesItself(t) {
+	t = jsontype.Pointed(t)
+	if t.Kind() != reflect.Struct || !jsontype.DecodesItself(t) {
 		return t
 	}
 	var names []string
@@ -87,24 +87,4 @@ func inUse(t reflect.Type, value any) reflect.Type {
 		}
 	}
 	return t
-}
-
-// decodesItself reports whether a type has a method that decodes it.
-func decodesItself(t reflect.Type) bool {
-	_, ok := reflect.New(t).Interface().(interface{ UnmarshalJSON([]byte) error })
-	return ok
-}
-
-// fieldsOf returns the types of the fields of a struct by their names in JSON.
-func fieldsOf(t reflect.Type) (fields map[string]reflect.Type, isStruct bool) {
-	if t.Kind() != reflect.Struct || decodesItself(t) {
-		return nil, false
-	}
-	fields = map[string]reflect.Type{}
-	for _, f := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			fields[name] = f.Type
-		}
-	}
-	return fields, true
 }

@@ -2,8 +2,6 @@ package scheme
 
 import (
 	"cmp"
-	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/gvk"
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // Check returns an error that joins all mistakes in the types of a scheme, or nil. [New] calls
@@ -148,10 +147,7 @@ func itemOf(obj runtime.Object) reflect.Type {
 	if err != nil {
 		return nil
 	}
-	item := reflect.TypeOf(items).Elem().Elem()
-	if item.Kind() == reflect.Pointer {
-		item = item.Elem()
-	}
+	item := jsontype.Pointed(reflect.TypeOf(items).Elem().Elem())
 	if item.Kind() != reflect.Struct {
 		return nil
 	}
@@ -170,37 +166,22 @@ func checkTags(t reflect.Type, path string, seen map[reflect.Type]bool, report f
 	default:
 		return
 	}
-	if seen[t] || encodesItself(t) {
+	if seen[t] || jsontype.EncodesItself(t) {
 		return
 	}
 	seen[t] = true
-	names := map[string]string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag := f.Tag.Get("json")
-		if !f.IsExported() && !f.Anonymous || tag == "-" {
-			continue
+	stored, names := jsontype.FieldsOf(t), map[string]string{}
+	for _, f := range jsontype.AllFields(t) {
+		name := f.Name
+		if f.Struct != t {
+			name = f.Struct.Name() + "." + name
 		}
-		name, _, _ := strings.Cut(tag, ",")
-		if name == "" && !f.Anonymous {
-			report(path+"."+f.Name, "has no name in its JSON tag")
+		if other := names[f.JSON]; !f.Tagged {
+			report(path+"."+name, "has no name in its JSON tag")
+		} else if other != "" && stored.Named(f.JSON) == nil {
+			report(path+"."+name, "has the JSON name of "+other+": neither is stored")
 		}
-		if name == "" {
-			name = f.Name
-		} else if other, twice := names[name]; twice {
-			report(path+"."+f.Name, "has the JSON name of "+other+": neither is stored")
-		} else {
-			names[name] = f.Name
-		}
-		checkTags(f.Type, path+"."+name, seen, report)
+		names[f.JSON] = name
+		checkTags(f.Type, path+"."+f.JSON, seen, report)
 	}
-}
-
-func encodesItself(t reflect.Type) bool {
-	for _, i := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
-		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
-			return true
-		}
-	}
-	return false
 }

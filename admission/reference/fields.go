@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/internal/fieldpath"
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // Field is a field of an object that holds references. Its paths are JSON paths of this form:
@@ -150,7 +151,7 @@ func parse(t reflect.Type, path string) ([]fieldpath.Step, error) {
 	switch t, err = fieldpath.Resolve(t, path, steps); {
 	case err != nil:
 		return nil, err
-	case t != nil && (t.Kind() != reflect.String || fieldpath.Opaque(t)):
+	case t != nil && (t.Kind() != reflect.String || jsontype.EncodesItself(t)):
 		return nil, fmt.Errorf("%s: type %s, expected a string", path, t)
 	}
 	return steps, nil

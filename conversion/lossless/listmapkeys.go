@@ -1,15 +1,12 @@
 package lossless
 
 import (
-	"cmp"
-	"fmt"
 	"reflect"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/crd"
-	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
@@ -38,16 +35,7 @@ func HubCopy(annotations ...string) Option {
 // ListMapKeys is conversion.ListMapKeys: it sets the keys that identify the elements of a list of the
 // hub, at a path such as spec.toppings.
 func ListMapKeys(path string, names ...string) Option {
-	return func(o *options) error {
-		err := o.tree.Add(path, names...)
-		if err == nil {
-			err = fieldpath.CheckKeys(o.hub, path, names)
-		}
-		if err != nil {
-			return fmt.Errorf("ListMapKeys %q: %w", path, err)
-		}
-		return nil
-	}
+	return func(o *options) error { return o.tree.AddFor([]reflect.Type{o.hub}, path, names...) }
 }
 
 // ListMapKeysOf is conversion.ListMapKeysOf: it sets the keys of all lists that have
@@ -61,12 +49,10 @@ func ListMapKeysOf(definitions []byte) Option {
 		if err != nil || !o.noted && o.kind.Kind == "" {
 			return err
 		}
-		if s := crd.Schema(found, o.kind.GroupKind(), o.kind.Version); s != nil {
-			if !o.check {
-				o.tree.AddSchema(s)
-			}
-			return nil
+		s, err := crd.Schema(found, o.kind.GroupKind(), o.kind.Version)
+		if !o.check {
+			o.tree.AddSchema(s)
 		}
-		return fmt.Errorf("no CustomResourceDefinition has a schema of %s in %s", o.kind.GroupKind(), cmp.Or(o.kind.Version, "any version"))
+		return err
 	}
 }

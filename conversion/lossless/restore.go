@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -114,7 +115,7 @@ func restore[S, H runtime.Object](ctx context.Context, spoke, hub *view, text st
 					return lost.Hub{}, err
 				}
 			}
-			return lost.Hub{Maps: o.tree.Over(listkeys.OfType(o.hub))}, nil
+			return lost.Hub{Maps: sync.OnceValue(func() *listkeys.Tree { return o.tree.Over(listkeys.OfType(o.hub)) })}, nil
 		},
 	}
 	restored, err := r.Restore(ctx, s.Without(o.hidden...), h, text)

@@ -238,7 +238,7 @@ func TestRestore_InvalidAnnotation(t *testing.T) {
 // A mistake of the caller does not blame the annotation, and is found without one.
 func TestOptions_Mistakes(t *testing.T) {
 	for want, opt := range map[string]lossless.Option{
-		`Backup default/nightly: ListMapKeys "spec.bucket": type string, expected a list`: lossless.ListMapKeys("spec.bucket", "name"),
+		`Backup default/nightly: ListMapKeys "spec.bucket": lossless_test.backup: type string, expected a list`: lossless.ListMapKeys("spec.bucket", "name"),
 		`Backup default/nightly: no CustomResourceDefinition has a schema of Backup.example.com in any version`: lossless.ListMapKeysOf([]byte(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -2,7 +2,10 @@ package codec
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 
+	"github.com/crdkit/crdkit/internal/jsontype"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -23,7 +26,7 @@ func New() *Codecs {
 // its own and the text has nothing unusual.
 func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 	decode := c.decoders.of(t)
-	if len(without) > 0 && t.Kind() == reflect.Struct && !DecodesItself(t) {
+	if len(without) > 0 && t.Kind() == reflect.Struct && !jsontype.DecodesItself(t) {
 		decode = c.decoders.structOf(t, without)
 	}
 	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
@@ -56,12 +59,12 @@ func (c *Codecs) Encoder(t reflect.Type) Encoder { return fromTheTop(t, c.encode
 // unusual fields.
 func (c *Codecs) EncoderWithout(t reflect.Type, names ...string) (e Encoder, ok bool) {
 	fields, ok := fieldsOf(t)
-	if !ok || encodesItself(t) {
+	if !ok || jsontype.EncodesItself(t) {
 		return nil, false
 	}
 	kept := fields[:0:0]
 	for _, f := range fields {
-		if _, it := under(names, f.name); !it {
+		if _, it := under(names, f.JSON); !it {
 			kept = append(kept, f)
 		}
 	}
@@ -74,4 +77,29 @@ func fromTheTop(t reflect.Type, encode encoder) Encoder {
 		m.depth = 0
 		return encode(m, b, pointerTo(v, t))
 	}
+}
+
+// fieldsOf returns the fields of a struct in JSON; ok is false if something is unusual, such as two
+// fields of one name.
+func fieldsOf(t reflect.Type) (fields jsontype.Fields, ok bool) {
+	fields = jsontype.AllFields(t)
+	return fields, len(fields) <= 64 && !slices.ContainsFunc(fields, func(f jsontype.Field) bool {
+		return f.Hidden || f.Indirect || !f.IsExported() || f.Has("string")
+	})
+}
+
+// under returns the paths that lead below a member, without its name, and reports whether one is the
+// member itself.
+func under(paths []string, name string) (below []string, it bool) {
+	for _, path := range paths {
+		first, rest, deeper := strings.Cut(path, ".")
+		switch {
+		case first != name:
+		case deeper:
+			below = append(below, rest)
+		default:
+			it = true
+		}
+	}
+	return below, it
 }

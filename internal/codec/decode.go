@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/crdkit/crdkit/internal/jsontype"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -71,7 +72,7 @@ func (d *decoders) make(t reflect.Type) decoder {
 	switch {
 	case t == reflect.TypeFor[metav1.Time]():
 		return decodeTime
-	case t.Kind() != reflect.Pointer && DecodesItself(t):
+	case t.Kind() != reflect.Pointer && jsontype.DecodesItself(t):
 		return itself(t)
 	}
 	switch t.Kind() {
@@ -96,7 +97,7 @@ func (d *decoders) make(t reflect.Type) decoder {
 			return d.slice(t)
 		}
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && !DecodesItself(t.Key()) {
+		if t.Key().Kind() == reflect.String && !jsontype.DecodesItself(t.Key()) {
 			return d.mapOf(t)
 		}
 	case reflect.Struct:
@@ -351,17 +352,17 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 	}
 	// The API server writes the members of custom objects in this order; so the next one
 	// is easy to guess.
-	slices.SortFunc(fields, func(a, b structField) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(fields, func(a, b jsontype.Field) int { return strings.Compare(a.JSON, b.JSON) })
 	members := make([]memberDecoder, len(fields))
 	for i, f := range fields {
-		members[i] = memberDecoder{name: f.name, guess: append(rawjson.Quote(f.name), ':'), offset: f.offset}
-		switch below, it := under(without, f.name); {
+		members[i] = memberDecoder{name: f.JSON, guess: append(rawjson.Quote(f.JSON), ':'), offset: f.Offset}
+		switch below, it := under(without, f.JSON); {
 		case it:
 			members[i].decode = func(_ *Memory, c *rawjson.Cursor, _ pointer) error { c.Value(); return nil }
-		case below != nil && f.goType.Kind() == reflect.Struct && !DecodesItself(f.goType):
-			members[i].decode = d.structOf(f.goType, below)
+		case below != nil && f.Type.Kind() == reflect.Struct && !jsontype.DecodesItself(f.Type):
+			members[i].decode = d.structOf(f.Type, below)
 		default:
-			members[i].decode = d.of(f.goType)
+			members[i].decode = d.of(f.Type)
 		}
 	}
 	return func(m *Memory, c *rawjson.Cursor, p pointer) error {

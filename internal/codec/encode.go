@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/crdkit/crdkit/internal/jsontype"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -56,7 +57,7 @@ func (e encoders) make(t reflect.Type) encoder {
 	switch {
 	case t == reflect.TypeFor[metav1.Time]():
 		return encodeTime
-	case t.Kind() != reflect.Pointer && encodesItself(t):
+	case t.Kind() != reflect.Pointer && jsontype.EncodesItself(t):
 		return e.itself(t)
 	}
 	switch t.Kind() {
@@ -85,7 +86,7 @@ func (e encoders) make(t reflect.Type) encoder {
 			return e.slice(t)
 		}
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && !encodesItself(t.Key()) && !needsAddress(t.Elem()) {
+		if t.Key().Kind() == reflect.String && !jsontype.EncodesItself(t.Key()) && !needsAddress(t.Elem()) {
 			return e.mapOf(t)
 		}
 	case reflect.Struct:
@@ -226,7 +227,7 @@ func needsAddress(t reflect.Type) bool {
 		}
 	}
 	switch {
-	case encodesItself(t):
+	case jsontype.EncodesItself(t):
 		return false
 	case t.Kind() == reflect.Array:
 		return needsAddress(t.Elem())
@@ -269,10 +270,10 @@ type memberEncoder struct {
 }
 
 // members makes an encoder of some fields of a struct.
-func (e encoders) members(fields []structField) encoder {
+func (e encoders) members(fields jsontype.Fields) encoder {
 	members := make([]memberEncoder, len(fields))
 	for i, f := range fields {
-		members[i] = memberEncoder{"," + string(rawjson.Quote(f.name)) + ":", f.offset, omission(f.goType, f.options), e.of(f.goType)}
+		members[i] = memberEncoder{"," + string(rawjson.Quote(f.JSON)) + ":", f.Offset, omission(f), e.of(f.Type)}
 	}
 	return func(m *Memory, b []byte, p pointer) (_ []byte, err error) {
 		begin := len(b)
@@ -301,9 +302,4 @@ func (m *Memory) Encode(value any) ([]byte, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(value)
 	return bytes.TrimSuffix(m.encoded.Bytes(), []byte{'\n'}), err
-}
-
-// encodesItself reports whether a type has an encoder of its own.
-func encodesItself(t reflect.Type) bool {
-	return has[json.Marshaler](t) || has[encoding.TextMarshaler](t)
 }

@@ -2,15 +2,15 @@ package codec
 
 import (
 	"reflect"
-	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // omission returns a function that reports whether a field is left out, or nil if it never is.
-func omission(t reflect.Type, options string) func(p pointer) bool {
-	empty, zero := hasOption(options, "omitempty"), hasOption(options, "omitzero")
+func omission(f jsontype.Field) func(p pointer) bool {
+	t, empty, zero := f.Type, f.Has("omitempty"), f.Has("omitzero")
 	switch {
 	case empty && zero:
 		isEmpty, isZero := emptyOf(t), zeroOf(t)
@@ -22,11 +22,6 @@ func omission(t reflect.Type, options string) func(p pointer) bool {
 	default:
 		return nil
 	}
-}
-
-// hasOption reports whether a tag has an option.
-func hasOption(options, option string) bool {
-	return slices.Contains(strings.Split(options, ","), option)
 }
 
 // emptyOf returns a function that reports whether a value is empty, as encoding/json defines it.

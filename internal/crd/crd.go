@@ -8,6 +8,7 @@ package crd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -74,17 +75,17 @@ func (d *Definition) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// Schema returns the first schema of a kind's version in the definitions, or nil. An empty version
-// stands for any.
-func Schema(definitions []*Definition, kind schema.GroupKind, version string) map[string]any {
+// Schema returns the first schema of a kind's version in the definitions, or an error if there is none. An
+// empty version stands for any.
+func Schema(definitions []*Definition, kind schema.GroupKind, version string) (map[string]any, error) {
 	for _, d := range definitions {
 		for _, v := range d.Spec.Versions {
 			if d.GroupKind() == kind && (version == "" || v.Name == version) && v.Schema.OpenAPIV3Schema != nil {
-				return v.Schema.OpenAPIV3Schema
+				return v.Schema.OpenAPIV3Schema, nil
 			}
 		}
 	}
-	return nil
+	return nil, fmt.Errorf("no CustomResourceDefinition has a schema of %s in %s", kind, cmp.Or(version, "any version"))
 }
 
 // Used returns the versions that are served or stored, in their order.

@@ -9,14 +9,13 @@
 package fieldpath
 
 import (
-	"encoding"
-	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // Step is one step of a path: into a field, to one value of a map, or to all.
@@ -64,7 +63,7 @@ func Parse(path string) (steps []Step, err error) {
 // Resolve finds the steps of a path in a type, sets their Index, and returns the type at their end
 // without pointers. The type is nil within an unstructured object. The error names the path.
 func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
-	if t = pointedTo(t); t == reflect.TypeFor[unstructured.Unstructured]() {
+	if t = jsontype.Pointed(t); t == reflect.TypeFor[unstructured.Unstructured]() {
 		if len(steps) > 3 && steps[0].Name == "metadata" && (steps[1].Name == "annotations" || steps[1].Name == "labels") {
 			return nil, fmt.Errorf("%s: the values of %s are strings; a key with a dot needs the form ['…']", path, steps[1].Name)
 		}
@@ -72,8 +71,8 @@ func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
 	}
 	for i := range steps {
 		s := &steps[i]
-		switch t = pointedTo(t); {
-		case Opaque(t):
+		switch t = jsontype.Pointed(t); {
+		case jsontype.EncodesItself(t):
 			return nil, fmt.Errorf("%s: %s has no fields", path, t)
 		case s.All && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
 			t = t.Elem()
@@ -82,8 +81,8 @@ func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
 		case s.All || s.Key:
 			return nil, fmt.Errorf("%s: %s is not a list or map", path, t)
 		case t.Kind() == reflect.Struct:
-			f, ok := fieldOf(t, s.Name)
-			if !ok {
+			f := jsontype.FieldsOf(t).Named(s.Name)
+			if f == nil {
 				return nil, fmt.Errorf("%s: %s has no field %q", path, t, s.Name)
 			}
 			t, s.Index = f.Type, f.Index
@@ -91,42 +90,5 @@ func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
 			return nil, fmt.Errorf("%s: %s has no fields", path, t)
 		}
 	}
-	return pointedTo(t), nil
-}
-
-func pointedTo(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t
-}
-
-// Opaque reports whether a type makes its own JSON.
-func Opaque(t reflect.Type) bool {
-	p := reflect.PointerTo(t)
-	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
-}
-
-// fieldOf finds a field by its name in JSON, also in inlined structs.
-func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
-	var inlined []reflect.StructField
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case tag == "-" && options == "":
-		case tag == "" && f.Anonymous && pointedTo(f.Type).Kind() == reflect.Struct:
-			inlined = append(inlined, f)
-		case !f.IsExported():
-		case tag == name, tag == "" && f.Name == name:
-			return f, true
-		}
-	}
-	for _, outer := range inlined {
-		if f, ok := fieldOf(pointedTo(outer.Type), name); ok {
-			f.Index = slices.Concat(outer.Index, f.Index)
-			return f, true
-		}
-	}
-	return reflect.StructField{}, false
+	return jsontype.Pointed(t), nil
 }

@@ -42,7 +42,11 @@ type spec struct {
 	Skipped string                       `json:"-"`
 }
 
-type item struct{ Name string }
+type item struct {
+	//lint:ignore U1000 encoding/json passes over it
+	*item
+	Name string
+}
 
 // A path leads to a type, or the error says where it ends.
 func TestResolve(t *testing.T) {
@@ -50,6 +54,7 @@ func TestResolve(t *testing.T) {
 		"kind":                         "string",
 		"spec.items":                   "[]fieldpath_test.item",
 		"spec.items[*].Name":           "string",
+		"spec.items[*].Nam":            `spec.items[*].Nam: fieldpath_test.item has no field "Nam"`,
 		"spec.sizes.small":             "resource.Quantity",
 		"metadata.annotations['a/b']":  "string",
 		"spec.sizes.small.x":           "spec.sizes.small.x: resource.Quantity has no fields",

@@ -75,10 +75,3 @@ func convertList(in, out reflect.Value, scope conversion.Scope, convert conversi
 
 // nilOf returns a nil pointer to a type.
 func nilOf(t reflect.Type) any { return reflect.Zero(reflect.PointerTo(t)).Interface() }
-
-// ShallowCopy returns a copy of an object, which shares the memory of its fields.
-func ShallowCopy[T runtime.Object](obj T) T {
-	v := reflect.New(reflect.TypeOf(obj).Elem())
-	v.Elem().Set(reflect.ValueOf(obj).Elem())
-	return v.Interface().(T)
-}

@@ -1,14 +1,19 @@
 package listkeys
 
 import (
+	"cmp"
+	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // OfType returns the keys of the lists in a struct: those of server-side apply for Kubernetes'
 // own types, and for others the one that a patchMergeKey tag names
 // (apimachinery/pkg/util/strategicpatch). A recursive type makes a recursive tree, to which
-// nothing can be added.
+// nothing can be added. Of a nil type, nothing is known. Types that make their own JSON are read too, because most of
+// them write their fields, and keys of fields that are not there do nothing.
 func OfType(t reflect.Type) *Tree {
 	return (&typeReader{done: map[reflect.Type]*Tree{}}).read(t)
 }
@@ -16,6 +21,9 @@ func OfType(t reflect.Type) *Tree {
 type typeReader struct{ done map[reflect.Type]*Tree }
 
 func (r *typeReader) read(t reflect.Type) *Tree {
+	if t == nil {
+		return nil
+	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return r.read(t.Elem())
@@ -30,44 +38,76 @@ func (r *typeReader) read(t reflect.Type) *Tree {
 	}
 	tree := &Tree{fields: map[string]*Tree{}}
 	r.done[t] = tree
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "-":
-		case name == "" && f.Anonymous:
-			if inline := r.read(f.Type); inline != nil {
-				for name, field := range inline.fields {
-					tree.fields[name] = field
-				}
-			}
-		case f.IsExported():
-			if name == "" {
-				name = f.Name
-			}
-			field := r.read(f.Type)
-			if keys := keysOf(t, name, f.Tag); len(keys) > 0 && field != nil {
-				field = &Tree{fields: field.fields}
-				for _, key := range keys {
-					key, value, _ := strings.Cut(key, "=")
-					field.keys = append(field.keys, key)
-					field.setDefault(key, value)
-				}
-			}
-			if field != nil {
-				tree.fields[name] = field
+	for _, f := range jsontype.FieldsOf(t) {
+		field := r.read(f.Type)
+		if field == nil {
+			continue
+		}
+		if f.Type.Kind() == reflect.Slice {
+			field = &Tree{fields: field.fields}
+			kind := strings.TrimPrefix(f.Struct.PkgPath(), "k8s.io/api/") + "." + f.Struct.Name()
+			for key := range strings.FieldsSeq(cmp.Or(builtin[kind+"."+f.JSON], f.Tag.Get("patchMergeKey"))) {
+				key, value, _ := strings.Cut(key, "=")
+				field.keys = append(field.keys, key)
+				field.setDefault(key, value)
 			}
 		}
+		tree.fields[f.JSON] = field
 	}
 	return tree
 }
 
-// keysOf returns the keys of the list in a field, each with its default after an equals sign.
-func keysOf(t reflect.Type, name string, tag reflect.StructTag) []string {
-	if pkg, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/"); ok {
-		if keys, ok := builtin[pkg+"."+t.Name()+"."+name]; ok {
-			return strings.Fields(keys)
+// check returns an error if a type has no list at a path, or its elements lack one of the keys. Anything may be in a nil
+// type, in one that makes its own JSON, and in a struct that * stands for.
+func check(t reflect.Type, path string, keys []string) error {
+	element, isList := elements(t)
+	for name := range strings.SplitSeq(path, ".") {
+		if element == nil || name == "*" && element.Kind() == reflect.Struct {
+			return nil
+		}
+		field := member(element, name)
+		if field == nil {
+			return fmt.Errorf("%s has no field %q", element, name)
+		}
+		element, isList = elements(field)
+	}
+	switch {
+	case element == nil:
+		return nil
+	case !isList:
+		return fmt.Errorf("type %s, expected a list", element)
+	}
+	for _, key := range keys {
+		if member(element, key) == nil {
+			return fmt.Errorf("%s has no field %q", element, key)
 		}
 	}
-	return strings.Fields(tag.Get("patchMergeKey"))
+	return nil
+}
+
+// elements returns the type of the elements, and of their elements, if a type is a list, and else the type. It is nil if
+// nothing is known of the JSON.
+func elements(t reflect.Type) (element reflect.Type, isList bool) {
+	for t != nil {
+		switch t = jsontype.Pointed(t); {
+		case t.Kind() == reflect.Interface || jsontype.EncodesItself(t):
+			return nil, false
+		case t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
+			t, isList = t.Elem(), true
+		default:
+			return t, isList
+		}
+	}
+	return nil, false
+}
+
+// member returns the type of a field of a struct, or of the values of a map, or nil.
+func member(t reflect.Type, name string) reflect.Type {
+	if t.Kind() == reflect.Map {
+		return t.Elem()
+	}
+	if f := jsontype.FieldsOf(t).Named(name); f != nil {
+		return f.Type
+	}
+	return nil
 }

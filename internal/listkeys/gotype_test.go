@@ -44,3 +44,28 @@ func TestOfType(t *testing.T) {
 		t.Errorf("below what is declared, the type does not count: %q", got)
 	}
 }
+
+// A field hides those of an embedded struct, wherever it is, and an embedded map is a field.
+func TestOfType_Embedded(t *testing.T) {
+	type (
+		Step struct{ Name, ID string }
+		Base struct {
+			Steps []Step `json:"steps" patchMergeKey:"Name"`
+			Other []Step `json:"other" patchMergeKey:"Name"`
+		}
+		Labels map[string]string
+	)
+	tree := OfType(reflect.TypeFor[struct {
+		Steps []Step `json:"steps" patchMergeKey:"ID"`
+		Base
+		Labels
+	}]())
+	for name, want := range map[string][]string{"steps": {"ID"}, "other": {"Name"}} {
+		if diff := cmp.Diff(want, tree.At([]string{name})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if tree.IsMap() || !tree.Field([]byte("Labels")).IsMap() {
+		t.Error("an embedded map is not taken for a field")
+	}
+}

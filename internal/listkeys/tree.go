@@ -2,7 +2,9 @@ package listkeys
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -48,6 +50,25 @@ func (t *Tree) Add(path string, keys ...string) error {
 		t = t.make(name)
 	}
 	t.keys = slices.Clone(keys)
+	return nil
+}
+
+// AddFor is Add for objects of Go types, of which one must have the list. Any list may be in a nil type, and if there are no
+// types. The error names the option ListMapKeys.
+func (t *Tree) AddFor(types []reflect.Type, path string, keys ...string) error {
+	err := t.Add(path, keys...)
+	var wrong []error
+	for _, of := range types {
+		if err := check(of, path, keys); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", of, err))
+		}
+	}
+	if err == nil && len(wrong) == len(types) {
+		err = errors.Join(wrong...)
+	}
+	if err != nil {
+		return fmt.Errorf("ListMapKeys %q: %w", path, err)
+	}
 	return nil
 }
 
@@ -163,12 +184,4 @@ func (t *Tree) Default(key string) string {
 		return value
 	}
 	return t.under.Default(key)
-}
-
-// At returns the keys of the list at a path of field names.
-func (t *Tree) At(path []string) []string {
-	for _, name := range path {
-		t = t.Field([]byte(name))
-	}
-	return t.Keys()
 }

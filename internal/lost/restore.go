@@ -22,8 +22,8 @@ type Restorer struct {
 
 // Hub is the hub for which an annotation was made.
 type Hub struct {
-	From, To Convert        // from and to the hub of this release; nil if it is the same
-	Maps     *listkeys.Tree // which objects have fields of any name
+	From, To Convert               // from and to the hub of this release; nil if it is the same
+	Maps     func() *listkeys.Tree // which objects have fields of any name
 }
 
 func same(_ context.Context, p Payload) (Payload, error) { return p, nil }

@@ -31,11 +31,11 @@ func (c Changes) Apply(edited []byte, keys *listkeys.Tree) ([]byte, error) {
 }
 
 // ApplyAs is like [Changes.Apply] with a mode for each change, and also returns which changes are
-// void. Maps knows which objects have fields of any name. If unedited is set, the object is not an
+// void. Maps, called when it is needed, knows which objects have fields of any name. If unedited is set, the object is not an
 // edit, but another conversion of the object from which before was made, and elements of lists
 // without keys are found by their places too.
 func (c Changes) ApplyAs(
-	edited []byte, keys, maps *listkeys.Tree, modes []Mode, unedited bool,
+	edited []byte, keys *listkeys.Tree, maps func() *listkeys.Tree, modes []Mode, unedited bool,
 ) (text []byte, void []int, err error) {
 	object, err := Read(edited)
 	if err != nil {
@@ -79,7 +79,7 @@ type applier struct {
 	*reader
 	root     *node
 	keys     *listkeys.Tree
-	maps     *listkeys.Tree
+	maps     func() *listkeys.Tree
 	unedited bool
 	lists    map[*node]*list
 }
@@ -179,7 +179,7 @@ func (a *applier) mayMake(path []step, always bool) bool {
 		// last entry of a map, also removes the object or map. This says nothing about the fields
 		// that the user does not see.
 		goes := i == 0 && (n == nil || always) ||
-			always && (a.unedited || treeAt(a.maps, path[:i+1]).IsMap())
+			always && (a.unedited || treeAt(a.maps(), path[:i+1]).IsMap())
 		if n.empty() && !goes {
 			return false
 		}

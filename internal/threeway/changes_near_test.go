@@ -58,7 +58,7 @@ func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
 		false: `{"spec":{"toppings":[{"name":"b"}],"list":[2],"labels":{"c":"d"}}}`,
 		true:  `{"spec":{"toppings":[{"name":"b"}],"list":[2],"labels":{"c":"d"},"oven":{"fan":true}}}`,
 	} {
-		got, void, err := changes.ApplyAs([]byte(`{"spec":{"toppings":null}}`), testTree, &maps, modes, unedited)
+		got, void, err := changes.ApplyAs([]byte(`{"spec":{"toppings":null}}`), testTree, func() *listkeys.Tree { return &maps }, modes, unedited)
 		var left []string
 		for _, i := range void {
 			left = append(left, changes[i].Path())

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
 // Of returns the definition of a namespaced kind, as JSON. All versions have the schema of one Go type, which
@@ -94,20 +96,10 @@ func of(t reflect.Type) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &values}}
 	case reflect.Struct:
 		s := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{}}
-		for f := range t.Fields() {
-			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if name == "" || name == "-" {
-				if inner := of(f.Type); f.Anonymous {
-					for name, p := range inner.Properties {
-						s.Properties[name] = p
-					}
-					s.Required = append(s.Required, inner.Required...)
-				}
-				continue
-			}
-			s.Properties[name] = of(f.Type)
-			if !strings.Contains(options, "omit") || f.Type.Kind() == reflect.Struct && !strings.Contains(options, "omitzero") {
-				s.Required = append(s.Required, name)
+		for _, f := range jsontype.FieldsOf(t) {
+			s.Properties[f.JSON] = of(f.Type)
+			if !f.Has("omitzero") && (!f.Has("omitempty") || f.Type.Kind() == reflect.Struct) {
+				s.Required = append(s.Required, f.JSON)
 			}
 		}
 		return s
