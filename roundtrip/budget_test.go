@@ -26,8 +26,9 @@ func TestBudget_Slow(t *testing.T) {
 // The tests stop before the timeout of go test, report what they have found, and say how much they have
 // checked. With a number of objects, to check fewer is a failure.
 func TestBudget_TimeoutKeepsReports(t *testing.T) {
+	t.Parallel()
 	run := func(environment ...string) string {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.timeout=4s", "-test.run=^TestBudget_Slow$")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.timeout=10s", "-test.run=^TestBudget_Slow$")
 		cmd.Env = append(os.Environ(), append(environment, slow+"=1")...)
 		out, err := cmd.CombinedOutput()
 		if err == nil || strings.Contains(string(out), "panic: test timed out") {
