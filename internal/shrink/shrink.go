@@ -3,6 +3,7 @@ package shrink
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,11 +20,28 @@ type shrinker struct {
 	keep   func(object map[string]any) bool
 }
 
-// Object tries smaller objects until it is over. keep reports whether it takes one. apiVersion and kind are left as they
-// are.
-func Object(object map[string]any, over func() bool, keep func(object map[string]any) bool) {
-	s := &shrinker{object, over, keep}
-	s.part(nil)
+// Objects makes objects smaller, one after the other, until it is over or none gets smaller. keep reports whether it takes
+// the objects, of which one differs from those that it took last. apiVersion and kind are left as they are, and so is an
+// object that is nil.
+func Objects(objects []map[string]any, over func() bool, keep func(objects []map[string]any) bool) {
+	for again := true; again && !over(); {
+		again = false
+		for i, object := range objects {
+			if object == nil {
+				continue
+			}
+			s := &shrinker{object, over, func(object map[string]any) bool {
+				next := slices.Clone(objects)
+				next[i] = object
+				if reflect.DeepEqual(object, objects[i]) || !keep(next) {
+					return false
+				}
+				objects, again = next, true
+				return true
+			}}
+			s.part(nil)
+		}
+	}
 }
 
 // set replaces the value at a place.
@@ -82,7 +100,7 @@ func (s *shrinker) part(keys []any) {
 			return s.set(keys, string(slices.Delete([]rune(At(s.object, keys).(string)), from, to)))
 		})
 	case int64:
-		if s.set(keys, int64(0)) {
+		if v == 0 || s.set(keys, int64(0)) || s.set(keys, int64(1)) {
 			break
 		}
 		for v /= 10; v != 0 && s.set(keys, v); v /= 10 {
@@ -98,15 +116,15 @@ func (s *shrinker) alike(keys []any) bool {
 	list := At(s.object, keys).([]any)
 	switch item := first(list).(type) {
 	case string:
-		return s.set(keys, shortest(len(list), 0)) || s.set(keys, shortest(len(list), 1))
+		return slices.ContainsFunc(shortest(len(list)), func(texts []any) bool { return s.set(keys, texts) })
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(item)) {
 			if _, text := item[name].(string); !text {
 				continue
 			}
-			for step := range 2 {
+			for _, texts := range shortest(len(list)) {
 				with := runtime.DeepCopyJSONValue(list).([]any)
-				for i, text := range shortest(len(list), step) {
+				for i, text := range texts {
 					if fields, ok := with[i].(map[string]any); ok {
 						fields[name] = text
 					}
@@ -150,17 +168,18 @@ func first(list []any) any {
 	return list[0]
 }
 
-// shortest returns n strings: the same ones, or the shortest that differ.
-func shortest(n, step int) (all []any) {
+// shortest returns lists of n strings: the same ones, and the shortest that differ.
+func shortest(n int) [][]any {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
+	different := make([]any, n)
 	for i := range n {
 		text := ""
-		for k := i * step; k > 0; k /= len(letters) {
+		for k := i; k > 0; k /= len(letters) {
 			text += string(letters[k%len(letters)])
 		}
-		all = append(all, text)
+		different[i] = text
 	}
-	return all
+	return [][]any{slices.Repeat([]any{""}, n), slices.Repeat([]any{"a"}, n), different}
 }
 
 func meta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }

@@ -272,29 +272,21 @@ func (c *change) about(places []located) (paths []string) {
 func (s *search) smaller(c *change, v verdict) verdict {
 	s.left = shrinkTries
 	over := func() bool { return s.left <= 0 || s.ended() }
-	keep := func(w write) bool {
+	shrink.Objects([]map[string]any{v.object, v.stored}, over, func(objects []map[string]any) bool {
+		w := write{object: objects[0], stored: objects[1]}
+		if v.status {
+			w = ofStatus(objects[0])
+		}
 		if sizeOf(w) >= sizeOf(v.write) {
 			return false
 		}
 		got := s.check(c, w)
-		if got.broken() && len(got.others) <= len(v.others) {
-			v = got
-			return true
+		if !got.broken() || len(got.others) > len(v.others) {
+			return false
 		}
-		return false
-	}
-	for before := 0; before != sizeOf(v.write); {
-		before = sizeOf(v.write)
-		shrink.Object(v.object, over, func(object map[string]any) bool {
-			if v.status {
-				return keep(ofStatus(object)) // its stored object is made of the object
-			}
-			return keep(write{object: object, stored: v.stored})
-		})
-		if v.stored != nil && !v.status {
-			shrink.Object(v.stored, over, func(stored map[string]any) bool { return keep(write{object: v.object, stored: stored}) })
-		}
-	}
+		v = got
+		return true
+	})
 	return v
 }
 

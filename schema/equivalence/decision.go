@@ -58,17 +58,20 @@ func (s *side) countRules(d *schema.Definition) error {
 			if v.Schema == nil || !v.Served {
 				continue
 			}
-			if negate {
-				dropDefaults(v.Schema.OpenAPIV3Schema) // which the negations may refuse
-			}
-			eachRule(v.Schema.OpenAPIV3Schema, "", func(path string, rule *apiextensionsv1.ValidationRule) {
-				if !negate {
-					decisions[v.Name] = append(decisions[v.Name], s.decision("%s %s: %s: %s", d.GroupKind(), v.Name, cmp.Or(strings.TrimPrefix(path, "."), "self"), strings.Join(strings.Fields(rule.Rule), " ")))
-				} else {
-					rule.Rule = "!(" + rule.Rule + "\n)"
+			eachSchema(v.Schema.OpenAPIV3Schema, "", func(path string, in *apiextensionsv1.JSONSchemaProps) {
+				if negate {
+					in.Default = nil // which the negations may refuse
 				}
-				rule.Message, rule.MessageExpression, rule.FieldPath, rule.Reason = strconv.Itoa(n), "", "", nil
-				n++
+				for i := range in.XValidations {
+					rule := &in.XValidations[i]
+					if !negate {
+						decisions[v.Name] = append(decisions[v.Name], s.decision("%s %s: %s: %s", d.GroupKind(), v.Name, cmp.Or(strings.TrimPrefix(path, "."), "self"), strings.Join(strings.Fields(rule.Rule), " ")))
+					} else {
+						rule.Rule = "!(" + rule.Rule + "\n)"
+					}
+					rule.Message, rule.MessageExpression, rule.FieldPath, rule.Reason = strconv.Itoa(n), "", "", nil
+					n++
+				}
 			})
 		}
 		return schema.New(crd)
@@ -90,19 +93,7 @@ func (s *side) countRules(d *schema.Definition) error {
 	return nil
 }
 
-// eachRule visits the rules of a schema in the order of their paths.
-func eachRule(s *apiextensionsv1.JSONSchemaProps, path string, visit func(path string, rule *apiextensionsv1.ValidationRule)) {
-	eachSchema(s, path, func(path string, s *apiextensionsv1.JSONSchemaProps) {
-		for i := range s.XValidations {
-			visit(path, &s.XValidations[i])
-		}
-	})
-}
-
-func dropDefaults(s *apiextensionsv1.JSONSchemaProps) {
-	eachSchema(s, "", func(_ string, s *apiextensionsv1.JSONSchemaProps) { s.Default = nil })
-}
-
+// eachSchema visits a schema and those in it in the order of their paths.
 func eachSchema(s *apiextensionsv1.JSONSchemaProps, path string, visit func(path string, s *apiextensionsv1.JSONSchemaProps)) {
 	if s == nil {
 		return

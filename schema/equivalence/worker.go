@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -414,21 +413,9 @@ func (w *worker) shrink(ctx context.Context, d *Difference) {
 		return // an object that may be stored, but not created
 	}
 	over := func() bool { return tries >= shrinkTries || ctx.Err() != nil }
-	for before := -1; before != len(d.Object)+len(d.Old) && !over(); {
-		before = len(d.Object) + len(d.Old)
-		if d.write.object != nil {
-			shrink.Object(d.write.object, over, func(object map[string]any) bool {
-				next := d.write
-				next.object = object
-				return !reflect.DeepEqual(object, d.write.object) && keep(next)
-			})
-		}
-		if d.write.old != nil {
-			shrink.Object(d.write.old, over, func(old map[string]any) bool {
-				next := d.write
-				next.old = old
-				return !reflect.DeepEqual(old, d.write.old) && keep(next)
-			})
-		}
-	}
+	shrink.Objects([]map[string]any{d.write.object, d.write.old}, over, func(objects []map[string]any) bool {
+		next := d.write
+		next.object, next.old = objects[0], objects[1]
+		return keep(next)
+	})
 }
