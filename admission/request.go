@@ -38,8 +38,8 @@ type request struct {
 // readRequest reads the members of a request that the handler itself needs. v1 and v1beta1 have the same
 // members.
 func (h *handler) readRequest(req *review.Request) (r request, err error) {
-	require := func(ok bool, name, text []byte) {
-		if !ok && err == nil {
+	malformed := func(name string, text []byte) {
+		if err == nil {
 			err = apierrors.NewBadRequest(fmt.Sprintf("malformed request.%s: %.100s", name, text))
 		}
 	}
@@ -69,11 +69,14 @@ func (h *handler) readRequest(req *review.Request) (r request, err error) {
 		case "userInfo":
 			r.user, _ = rawjson.String(rawjson.At(text, "username"))
 		}
-		require(ok, name, text)
+		if !ok {
+			malformed(string(name), text)
+		}
 	}
 	var ok bool
-	r.kind, ok = h.kindOf(kind)
-	require(ok, []byte("kind"), kind)
+	if r.kind, ok = h.kindOf(kind); !ok {
+		malformed("kind", kind)
+	}
 	r.uid, r.raw = req.UID, req.Raw
 	return r, cmp.Or(req.End(nil), err)
 }

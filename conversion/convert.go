@@ -59,6 +59,7 @@ type converter struct {
 	memory  codec.Memory
 	source  []byte // the body of the object
 	body    []byte // that was encoded
+	whole   []byte // an object that is decoded
 	text    []byte // of a part: see convertInParallel
 	largest int    // size of an object so far
 
@@ -197,7 +198,12 @@ func (c *converter) walk(ctx context.Context, steps []*step, p payload, obj runt
 func (c *converter) decode(form *codec.Form, t metav1.TypeMeta, p payload) (obj runtime.Object, err error) {
 	text := p.Body
 	if form.Whole {
-		if text, err = c.object.append(nil, headOf(t), p); err != nil {
+		o := *c.object
+		if o.metadata, err = rawjson.Set(o.metadata, "managedFields", nil); err == nil {
+			c.whole, err = o.append(c.whole[:0], headOf(t), p)
+		}
+		text = c.whole
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -49,11 +49,10 @@ func (f *Form) value(m *Memory) reflect.Value { return reflect.NewAt(f.Type.Elem
 // Decode returns a new object that has what the JSON text of an object has.
 func (f *Form) Decode(m *Memory, text []byte) (runtime.Object, error) {
 	if f.Map {
-		if metadata, err := rawjson.Set(rawjson.At(text, "metadata"), "managedFields", nil); err == nil {
-			text, _ = rawjson.Set(text, "metadata", metadata)
-		}
 		obj := &unstructured.Unstructured{}
-		return obj, Decode(text, &obj.Object)
+		err := Decode(text, &obj.Object)
+		unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
+		return obj, err
 	}
 	value := f.value(m)
 	m.cursor = rawjson.NewCursor(text)
