@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
@@ -22,25 +20,12 @@ import (
 
 // call is one request on its way through the functions.
 type call struct {
-	handler     *handler
-	memory      *memory
-	kind        schema.GroupVersionKind
-	operation   admissionv1.Operation
-	subresource string
-	namespace   string
-	name        string
-	user        string
-
-	object, oldObject []byte   // JSON in the version of the request, or nil
-	patches           [][]byte // each applies to the result of the previous patch
-	seen              []seen
-
-	// A function may have started goroutines, which use the call concurrently.
-	mu          sync.Mutex
-	raw         []byte // the JSON of the request
-	request     *admissionv1.AdmissionRequest
-	warnings    []string
-	annotations map[string]string
+	handler *handler
+	request
+	response
+	memory *memory
+	seen   []seen
+	mu     sync.Mutex // a function may have started goroutines, which use the call concurrently
 }
 
 // memory is the memory of a call, which the next call reuses.
@@ -59,7 +44,7 @@ type seen struct {
 }
 
 func (c *call) decide(ctx context.Context) error {
-	if err := c.check(); err != nil {
+	if err := c.handler.check(c.kind, c.subresource); err != nil {
 		return err
 	}
 	if err := c.mutate(ctx, len(c.handler.validators) > 0); err != nil {
@@ -70,81 +55,71 @@ func (c *call) decide(ctx context.Context) error {
 
 // check returns an error for a request that no function handles, because the rules of its webhook
 // do not fit the handler.
-func (c *call) check() error {
+func (h *handler) check(kind schema.GroupVersionKind, subresource string) error {
 	var versions []string
 	known := false // the subresource
-	for _, f := range c.handler.functions {
+	for _, f := range h.functions {
 		switch {
-		case f.subresource != c.subresource:
-		case f.matches(c.handler, c.kind):
+		case f.subresource != subresource:
+		case f.matches(h, kind):
 			return nil
 		default:
 			known = true
-			if f.kind.GroupKind() == c.kind.GroupKind() && !slices.Contains(versions, f.kind.Version) {
+			if f.kind.GroupKind() == kind.GroupKind() && !slices.Contains(versions, f.kind.Version) {
 				versions = append(versions, f.kind.Version)
 			}
 		}
 	}
 	of := ""
-	if c.subresource != "" {
+	if subresource != "" {
 		if !known {
 			return nil // Kubernetes may add subresources
 		}
-		of = " of subresource " + c.subresource
+		of = " of subresource " + subresource
 	}
 	if len(versions) == 0 {
-		return fmt.Errorf("no function is registered for kind %s%s", c.kind.GroupKind(), of)
+		return fmt.Errorf("no function is registered for kind %s%s", kind.GroupKind(), of)
 	}
 	return fmt.Errorf("the functions for kind %s%s are for version %s, not %s: use ConvertWith, or add functions for %s",
-		c.kind.GroupKind(), of, strings.Join(versions, " and "), c.kind.Version, c.kind.Version)
+		kind.GroupKind(), of, strings.Join(versions, " and "), kind.Version, kind.Version)
 }
 
 // decode returns an object in a representation, converted to the kind's version if necessary.
 // old marks the stored object.
 func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
-	inVersion := c.inVersion
-	if old {
-		inVersion = c.storedInVersion
-	}
-	converted, err := inVersion(ctx, text, kind)
+	converted, err := c.inVersion(ctx, text, kind, old)
 	if err != nil {
 		return nil, err
 	}
-	var obj runtime.Object
-	err = guard(ctx, "the decoder of the object", func() error {
-		if obj, err = as.decode(m, converted); err != nil {
-			return fmt.Errorf("%w: %w", errMisfit, err)
-		}
-		return nil
-	})
-	return obj, err
+	return callDecoder(ctx, func() (runtime.Object, error) { return as.Decode(m, converted) })
 }
 
 // inVersion returns the JSON of an object of the request in the version of a kind. If the
 // conversion fails because the object does not fit the Go type of its own version, the
 // error wraps errMisfit.
-func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
-	converted, err := c.convert(ctx, text, c.kind.GroupVersion(), kind.GroupVersion())
-	if err != nil {
-		return nil, cmp.Or(c.misfit(ctx, text), err)
+//
+// An annotation of the stored object for which the converter returns a field error is left out, because the
+// object could otherwise be neither repaired nor deleted.
+func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind, old bool) ([]byte, error) {
+	converted, err := c.handler.convert(ctx, text, c.kind, kind)
+	if err == nil {
+		return converted, nil
 	}
-	return converted, nil
-}
-
-// storedInVersion is inVersion for the stored object. An annotation for which the converter returns
-// a field error is left out, because the object could otherwise be neither repaired nor deleted.
-func (c *call) storedInVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
-	converted, err := c.inVersion(ctx, text, kind)
+	if obj, e := c.handler.scheme.New(c.kind); e == nil {
+		if _, e := callDecoder(ctx, func() (runtime.Object, error) { return obj, codec.Decode(text, obj) }); e != nil {
+			return nil, e
+		}
+	}
 	for _, e := range fieldErrorsOf(err) {
 		key, ok := strings.CutPrefix(e.Field, "metadata.annotations[")
-		if key, closed := strings.CutSuffix(key, "]"); ok && closed {
+		if key, closed := strings.CutSuffix(key, "]"); old && ok && closed {
 			if text, err = withoutAnnotation(text, key); err != nil {
 				return nil, err
 			}
-			return c.inVersion(ctx, text, kind)
+			return c.inVersion(ctx, text, kind, false)
 		}
 	}
-	return converted, err
+	return nil, err
 }
 
 // withoutAnnotation returns a copy of an object without an annotation.
@@ -163,27 +138,24 @@ func withoutAnnotation(object []byte, key string) ([]byte, error) {
 // errMisfit means that an object does not fit its Go type.
 var errMisfit = errors.New("the object cannot be decoded into its Go type")
 
-// misfit returns an error if the object does not fit the Go type of its own version.
-func (c *call) misfit(ctx context.Context, text []byte) error {
-	obj, err := c.handler.scheme.New(c.kind)
-	if err != nil {
-		return nil
-	}
-	return guard(ctx, "the decoder of the object", func() error {
-		if err := codec.Decode(text, obj); err != nil {
+// callDecoder calls a decoder, and makes its error wrap errMisfit.
+func callDecoder(ctx context.Context, f func() (runtime.Object, error)) (obj runtime.Object, err error) {
+	err = guard(ctx, "the decoder of the object", func() error {
+		if obj, err = f(); err != nil {
 			return fmt.Errorf("%w: %w", errMisfit, err)
 		}
 		return nil
 	})
+	return obj, err
 }
 
-// convert converts the JSON of an object between versions, if they differ.
-func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVersion) ([]byte, error) {
-	if from == to {
+// convert converts the JSON of an object between the versions of two kinds, if they differ.
+func (h *handler) convert(ctx context.Context, text []byte, from, to schema.GroupVersionKind) ([]byte, error) {
+	if from.GroupVersion() == to.GroupVersion() {
 		return text, nil
 	}
 	err := guard(ctx, "the converter", func() (err error) {
-		text, err = c.handler.converter.Convert(ctx, text, to)
+		text, err = h.converter.Convert(ctx, text, to.GroupVersion())
 		return err
 	})
 	return text, err
@@ -207,20 +179,4 @@ func guard(ctx context.Context, what string, f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// patch joins the patches, which are lists without spaces, into one. It returns nil if there
-// are no patches.
-func (c *call) patch() []byte {
-	if len(c.patches) == 0 {
-		return nil
-	}
-	joined := []byte{'['}
-	for i, patch := range c.patches {
-		if i > 0 {
-			joined = append(joined, ',')
-		}
-		joined = append(joined, patch[1:len(patch)-1]...)
-	}
-	return append(joined, ']')
 }

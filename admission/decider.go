@@ -31,17 +31,16 @@ func (d decider) Wants(kind schema.GroupKind, subresource string, mutate bool) b
 // Decide calls the functions of Mutate, or those that validate, for a request whose objects are
 // JSON in the version of its kind. It returns the response, without a patch, and the mutated
 // object, or nil if it stays as it is. An error leaves the request undecided.
-func (d decider) Decide(ctx context.Context, request *admissionv1.AdmissionRequest, mutate bool) (response *admissionv1.AdmissionResponse, mutated []byte, err error) {
-	h, kind := d.handler, schema.GroupVersionKind(request.Kind)
-	c := &call{
-		handler: h, memory: &memory{}, kind: kind, operation: request.Operation, subresource: request.SubResource,
-		namespace: request.Namespace, name: request.Name, user: request.UserInfo.Username,
-		object: request.Object.Raw, oldObject: request.OldObject.Raw, request: request,
-	}
+func (d decider) Decide(ctx context.Context, asked *admissionv1.AdmissionRequest, mutate bool) (response *admissionv1.AdmissionResponse, mutated []byte, err error) {
+	c := &call{handler: d.handler, memory: &memory{}, request: request{
+		uid: asked.UID, kind: schema.GroupVersionKind(asked.Kind), operation: asked.Operation, subresource: asked.SubResource,
+		namespace: asked.Namespace, name: asked.Name, user: asked.UserInfo.Username,
+		object: asked.Object.Raw, oldObject: asked.OldObject.Raw, decoded: asked,
+	}}
 	var status *metav1.Status
-	h.observe(ctx, func(ctx context.Context) {
-		status, err = c.run(ctx, request.UID, func(ctx context.Context) error {
-			if err := c.check(); err != nil {
+	c.handler.observe(ctx, func(ctx context.Context) {
+		status, err = c.run(ctx, func(ctx context.Context) error {
+			if err := c.handler.check(c.kind, c.subresource); err != nil {
 				return err
 			}
 			if mutate {
@@ -51,16 +50,12 @@ func (d decider) Decide(ctx context.Context, request *admissionv1.AdmissionReque
 		})
 		if err != nil {
 			noteFailure(ctx, err)
-			return
 		}
-		noteDecision(ctx, status, c.patch())
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	response = &admissionv1.AdmissionResponse{UID: request.UID, Allowed: status == nil, Result: status, Warnings: c.warnings, AuditAnnotations: c.annotations}
+	response = &admissionv1.AdmissionResponse{UID: c.uid, Allowed: status == nil, Result: status, Warnings: c.warnings, AuditAnnotations: c.annotations}
 	if len(c.patches) > 0 {
 		mutated = c.object
 	}

@@ -19,7 +19,7 @@ import (
 
 // denial returns the Status that tells the user why the request is denied, or nil if no error
 // denies. Other parts of a joined error are logged.
-func (c *call) denial(ctx context.Context, err error) *metav1.Status {
+func (r *request) denial(ctx context.Context, err error) *metav1.Status {
 	var invalid field.ErrorList
 	var status *metav1.Status
 	var texts, others []error
@@ -38,8 +38,8 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 		}
 	}
 	if len(invalid) > 0 {
-		all := apierrors.NewInvalid(c.kind.GroupKind(), c.objectName(), invalid).Status()
-		all.Message = fmt.Sprintf("%s %q is invalid: %v", c.kind.GroupKind(), c.objectName(), utilerrors.NewAggregate(texts))
+		all := apierrors.NewInvalid(r.kind.GroupKind(), r.objectName(), invalid).Status()
+		all.Message = fmt.Sprintf("%s %q is invalid: %v", r.kind.GroupKind(), r.objectName(), utilerrors.NewAggregate(texts))
 		if status != nil {
 			all.Message += "; " + status.Message
 		}
@@ -56,7 +56,7 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 
 // undecided returns the error that leaves the request undecided. Codes of API errors below 500 are
 // hidden, except 429, because the API server would take a 404 for a missing webhook.
-func (c *call) undecided(err error) error {
+func (r *request) undecided(err error) error {
 	if leaves := leavesOf(err); len(leaves) > 1 { // the first decides when to retry
 		more := ""
 		for _, leaf := range leaves[1:] {
@@ -66,9 +66,9 @@ func (c *call) undecided(err error) error {
 	}
 	var api apierrors.APIStatus
 	if errors.As(err, &api) && api.Status().Code < http.StatusInternalServerError && api.Status().Code != http.StatusTooManyRequests {
-		return fmt.Errorf("%s: %v", c, err)
+		return fmt.Errorf("%s: %v", r, err)
 	}
-	return fmt.Errorf("%s: %w", c, err)
+	return fmt.Errorf("%s: %w", r, err)
 }
 
 // leavesOf returns the parts of an error that [errors.Join] or an

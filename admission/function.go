@@ -9,11 +9,14 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/gvk"
+	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
 // function is a registered function, with the requests for which it is called.
@@ -32,6 +35,23 @@ type function struct {
 	// One of mutate and validate is set.
 	mutate   func(ctx context.Context, obj runtime.Object) error
 	validate func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error)
+}
+
+// representation is how functions see objects.
+type representation interface {
+	Decode(m *codec.Memory, text []byte) (runtime.Object, error)
+	Append(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, error)
+}
+
+// typed is the representation of a type, with the keys of its lists.
+type typed struct {
+	*codec.Form
+	listKeys *listkeys.Tree
+}
+
+// everyKind reports whether a type can hold objects of every kind.
+func everyKind(t reflect.Type) bool {
+	return t == reflect.TypeFor[*unstructured.Unstructured]() || t == reflect.TypeFor[*metav1.PartialObjectMetadata]()
 }
 
 func (f *function) errorf(format string, args ...any) {
@@ -101,11 +121,11 @@ func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 		return true, nil
 	}
 	kind := f.kindFor(c)
-	object, err := c.inVersion(ctx, c.object, kind)
+	object, err := c.inVersion(ctx, c.object, kind, false)
 	if err != nil {
 		return false, c.asBadRequest(err)
 	}
-	old, err := c.storedInVersion(ctx, c.oldObject, kind)
+	old, err := c.inVersion(ctx, c.oldObject, kind, true)
 	if err != nil {
 		return true, nil // an unreadable object counts as changed
 	}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/codec"
@@ -139,7 +138,6 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	return handlerinfo.With(decider{h.observed(review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
-		New:    func() review.Members { return &members{} },
 		Answer: h.answer,
 		Failed: noteFailure,
 	}.Handler()), h}, h.served())
@@ -148,34 +146,37 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 // representation returns the representation of a type, the same for the same type.
 func (h *handler) representation(t reflect.Type) representation {
 	if h.representations[t] == nil {
-		f := newRepresentation(h.codecs, t)
-		if f, ok := f.(*typed); ok {
-			f.listKeys = listkeys.OfType(f.goType)
+		as := &typed{Form: h.codecs.Form(t)}
+		if !as.Map {
+			as.listKeys = listkeys.OfType(t.Elem())
 		}
-		h.representations[t] = f
+		h.representations[t] = as
 	}
 	return h.representations[t]
 }
 
-// answer answers one AdmissionRequest.
-func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
+// answer answers one AdmissionRequest:
+//
+//   - readRequest reads its members;
+//   - decide calls mutate, which decodes the object, calls the functions of Mutate and makes a patch of what
+//     they changed, and then validate, which calls the other functions;
+//   - run makes their errors a denial, or an error that leaves the request undecided;
+//   - response.append writes the response.
+func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, error) {
+	asked, err := h.readRequest(req)
+	if err != nil {
+		return nil, err
+	}
 	m, _ := h.memories.Get().(*memory)
 	if m == nil {
 		m = &memory{}
 	}
-	c := &call{handler: h, memory: m}
-	if err := c.read(req); err != nil {
-		return nil, err
-	}
-	status, err := c.run(ctx, req.UID, c.decide)
+	c := &call{handler: h, request: asked, memory: m}
+	status, err := c.run(ctx, c.decide)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	patch := c.patch()
-	noteDecision(ctx, status, patch)
-	b, err = c.respond(b, req.UID, status, patch)
+	b, err := c.response.append(req.Begin(), c.uid, status)
 	// After a panic, which is never allowed, the memory may be in any state.
 	if status == nil && len(c.object)+len(c.oldObject) <= review.Small {
 		h.memories.Put(m)
@@ -185,11 +186,11 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 
 // run decides about the call, in a context with its logger. The status says why the request is
 // denied; an error leaves it undecided.
-func (c *call) run(ctx context.Context, uid types.UID, decide func(context.Context) error) (status *metav1.Status, err error) {
-	c.note(ctx)
+func (c *call) run(ctx context.Context, decide func(context.Context) error) (status *metav1.Status, err error) {
+	o := c.handler.note(ctx, &c.request)
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues(
 		"kind", logtext.Text(c.kind.Kind), "object", klog.KRef(logtext.Text(c.namespace), logtext.Text(c.objectName())),
-		"operation", logtext.Text(string(c.operation)), "user", logtext.Text(c.user), "uid", logtext.Text(string(uid))))
+		"operation", logtext.Text(string(c.operation)), "user", logtext.Text(c.user), "uid", logtext.Text(string(c.uid))))
 	ctx, end := c.enter(ctx, c.kind) // for the converter
 	defer end()
 	if err := decide(ctx); err != nil {
@@ -198,5 +199,6 @@ func (c *call) run(ctx context.Context, uid types.UID, decide func(context.Conte
 		}
 		c.patches = nil
 	}
+	o.decided(status, len(c.patches) > 0)
 	return status, nil
 }

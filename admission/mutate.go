@@ -95,10 +95,10 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	}
 	// Both are converted back, so that changes by the conversion itself are on both sides, and are
 	// not taken for changes by the function.
-	if before, err = c.convert(ctx, before, kind.GroupVersion(), c.kind.GroupVersion()); err != nil {
+	if before, err = c.handler.convert(ctx, before, kind, c.kind); err != nil {
 		return err
 	}
-	if after, err = c.convert(ctx, after, kind.GroupVersion(), c.kind.GroupVersion()); err != nil {
+	if after, err = c.handler.convert(ctx, after, kind, c.kind); err != nil {
 		return err
 	}
 	makePatch := threeway.Patch
@@ -123,7 +123,7 @@ func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, kind sc
 		if k := obj.GetObjectKind(); k.GroupVersionKind() != kind {
 			k.SetGroupVersionKind(kind)
 		}
-		text, err = as.encode(&c.memory.Memory, b, obj)
+		text, err = as.Append(&c.memory.Memory, b, obj)
 		return err
 	})
 	return text, err

@@ -109,27 +109,28 @@ func noteFailure(ctx context.Context, err error) {
 	}
 }
 
-// note notes the object and the operation of the call.
-func (c *call) note(ctx context.Context) {
+// note notes the object and the operation of a request, and returns the Observation of the request, or nil
+// without observers.
+func (h *handler) note(ctx context.Context, r *request) *Observation {
 	o := observation(ctx)
 	if o == nil {
-		return
+		return nil
 	}
-	o.Kind, o.SubResource = c.handler.known(c.kind), c.subresource
-	switch c.operation {
+	o.Kind, o.SubResource = h.known(r.kind), r.subresource
+	switch r.operation {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
-		o.Operation = c.operation
+		o.Operation = r.operation
 	}
+	return o
 }
 
-// noteDecision notes the decision. With a status, the request is denied.
-func noteDecision(ctx context.Context, status *metav1.Status, patch []byte) {
-	o := observation(ctx)
+// decided notes the decision. With a status, the request is denied.
+func (o *Observation) decided(status *metav1.Status, patched bool) {
 	switch {
 	case o == nil:
 	case status != nil:
 		o.Decision, o.Err = Denied, &apierrors.StatusError{ErrStatus: *status}
-	case patch != nil:
+	case patched:
 		o.Decision = Patched
 	default:
 		o.Decision = Allowed

@@ -2,16 +2,17 @@ package admission
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/gvk"
@@ -19,50 +20,73 @@ import (
 	"github.com/crdkit/crdkit/internal/review"
 )
 
-// memberNames are the members of a request that the handler itself needs. The others are
-// decoded when a function calls RequestFrom. v1 and v1beta1 have the same members.
-var memberNames = []string{"kind", "subResource", "name", "namespace", "operation", "object", "oldObject", "userInfo"}
+// request is an AdmissionRequest, as far as the handler needs it.
+type request struct {
+	uid         types.UID
+	kind        schema.GroupVersionKind
+	operation   admissionv1.Operation
+	subresource string
+	namespace   string
+	name        string
+	user        string
 
-// members has the JSON of these members, nil if a member is absent.
-type members struct{ texts [8][]byte }
-
-func (m *members) Reset(bool) { *m = members{} }
-
-func (m *members) Read(name []byte, c *rawjson.Cursor) error {
-	text := c.Value()
-	if i := slices.Index(memberNames, string(name)); i >= 0 {
-		m.texts[i] = text
-	}
-	return nil
+	object, oldObject []byte                        // JSON in the version of the request, or nil
+	raw               []byte                        // the JSON of all of it
+	decoded           *admissionv1.AdmissionRequest // once a function has called RequestFrom
 }
 
-// read reads the members of a request.
-func (c *call) read(req *review.Request) error {
-	c.raw = req.Raw
-	var operation string
-	var user []byte
-	for i, into := range []any{&c.kind, &c.subresource, &c.name, &c.namespace, &operation, &c.object, &c.oldObject, &user} {
-		text, ok := req.Members.(*members).texts[i], true
+// readRequest reads the members of a request that the handler itself needs. v1 and v1beta1 have the same
+// members.
+func (h *handler) readRequest(req *review.Request) (r request, err error) {
+	malformed := func(name string, text []byte) {
+		if err == nil {
+			err = apierrors.NewBadRequest(fmt.Sprintf("malformed request.%s: %.100s", name, text))
+		}
+	}
+	var kind []byte
+	for name := range req.Members {
+		text, ok := req.Cursor.Value(), true
 		if string(text) == "null" {
 			text = nil
 		}
-		switch into := into.(type) {
-		case *schema.GroupVersionKind:
-			*into, ok = c.handler.kindOf(text)
-		case *[]byte:
-			*into = text
-		case *string:
-			if text != nil {
-				*into, ok = rawjson.String(text)
-			}
+		switch string(name) {
+		case "kind":
+			kind = text
+		case "subResource":
+			r.subresource, ok = stringOf(text)
+		case "name":
+			r.name, ok = stringOf(text)
+		case "namespace":
+			r.namespace, ok = stringOf(text)
+		case "operation":
+			var operation string
+			operation, ok = stringOf(text)
+			r.operation = admissionv1.Operation(operation)
+		case "object":
+			r.object = text
+		case "oldObject":
+			r.oldObject = text
+		case "userInfo":
+			r.user, _ = rawjson.String(rawjson.At(text, "username"))
 		}
 		if !ok {
-			return apierrors.NewBadRequest(fmt.Sprintf("malformed request.%s: %.100s", memberNames[i], text))
+			malformed(string(name), text)
 		}
 	}
-	c.operation = admissionv1.Operation(operation)
-	c.user, _ = rawjson.String(rawjson.At(user, "username"))
-	return nil
+	var ok bool
+	if r.kind, ok = h.kindOf(kind); !ok {
+		malformed("kind", kind)
+	}
+	r.uid, r.raw = req.UID, req.Raw
+	return r, cmp.Or(req.End(nil), err)
+}
+
+// stringOf decodes a string. It returns an empty string without a text.
+func stringOf(text []byte) (s string, ok bool) {
+	if text == nil {
+		return "", true
+	}
+	return rawjson.String(text)
 }
 
 // kindOf decodes the kind of a request.
@@ -84,15 +108,15 @@ func kindText(kind schema.GroupVersionKind) string {
 }
 
 // String returns the kind, the namespace and the name of the object.
-func (c *call) String() string { return gvk.Name(c.kind.Kind, c.namespace, c.objectName()) }
+func (r *request) String() string { return gvk.Name(r.kind.Kind, r.namespace, r.objectName()) }
 
 // objectName returns the name of the object. The name in the request is empty if the API
 // server has yet to generate it, and when a collection is deleted.
-func (c *call) objectName() string {
-	if c.name != "" {
-		return c.name
+func (r *request) objectName() string {
+	if r.name != "" {
+		return r.name
 	}
-	for _, object := range [][]byte{c.object, c.oldObject} {
+	for _, object := range [][]byte{r.object, r.oldObject} {
 		for _, member := range []string{"name", "generateName"} {
 			if name, _ := rawjson.String(rawjson.At(object, "metadata", member)); name != "" {
 				return name
@@ -149,7 +173,7 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 		return nil, false
 	}
 	defer s.mu.Unlock()
-	if s.request == nil {
+	if s.decoded == nil {
 		request := &admissionv1.AdmissionRequest{}
 		if json.Unmarshal(s.raw, request) != nil {
 			return nil, false
@@ -157,9 +181,9 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 		if request.DryRun == nil {
 			request.DryRun = new(false)
 		}
-		s.request = request
+		s.decoded = request
 	}
-	return s.request, true
+	return s.decoded, true
 }
 
 // WithRequest returns a context for tests that call an admission function without a handler.
@@ -170,18 +194,18 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 //     converts no version.
 //   - [Warn] discards the warning.
 //   - [AuditAnnotation] checks the key, and discards the annotation.
-func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) context.Context {
-	kind := schema.GroupVersionKind(request.Kind)
-	old := request.OldObject.Raw
-	if old == nil && request.OldObject.Object != nil {
-		old, _ = json.Marshal(request.OldObject.Object) // without an encoding there is no object
+func WithRequest(ctx context.Context, asked *admissionv1.AdmissionRequest) context.Context {
+	kind := schema.GroupVersionKind(asked.Kind)
+	old := asked.OldObject.Raw
+	if old == nil && asked.OldObject.Object != nil {
+		old, _ = json.Marshal(asked.OldObject.Object) // without an encoding there is no object
 	}
 	if string(old) == "null" {
 		old = nil
 	}
-	c := &call{request: request.DeepCopy(), kind: kind, oldObject: old}
-	if c.request.DryRun == nil {
-		c.request.DryRun = new(false)
+	c := &call{request: request{decoded: asked.DeepCopy(), kind: kind, oldObject: old}}
+	if c.decoded.DryRun == nil {
+		c.decoded.DryRun = new(false)
 	}
 	ctx, _ = c.enter(ctx, kind)
 	return ctx
@@ -225,7 +249,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		}
 	}
 	if as == nil {
-		as = newRepresentation(codec.New(), t)
+		as = codec.New().Form(t)
 	}
 	obj, err := c.decode(ctx, &codec.Memory{}, text, kind, as, true)
 	if err != nil {

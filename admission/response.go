@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -67,18 +68,21 @@ func AuditAnnotation(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// respond appends the JSON of an AdmissionResponse. With a status, the request is denied. The
+// response is what the functions have said so far.
+type response struct {
+	patches     [][]byte // each applies to the result of the previous patch
+	warnings    []string
+	annotations map[string]string
+}
+
+// append appends the JSON of an AdmissionResponse. With a status, the request is denied. The
 // responses of v1 and v1beta1 have the same members.
-func (c *call) respond(b []byte, uid types.UID, status *metav1.Status, patch []byte) ([]byte, error) {
+func (r *response) append(b []byte, uid types.UID, status *metav1.Status) ([]byte, error) {
 	b = rawjson.AppendQuote(append(b, `{"uid":`...), string(uid))
-	if status == nil {
-		b = append(b, `,"allowed":true`...)
-	} else {
-		b = append(b, `,"allowed":false`...)
-	}
-	if patch != nil {
+	b = strconv.AppendBool(append(b, `,"allowed":`...), status == nil)
+	if len(r.patches) > 0 {
 		b = append(b, `,"patch":"`...)
-		b = base64.StdEncoding.AppendEncode(b, patch)
+		b = base64.StdEncoding.AppendEncode(b, joined(r.patches))
 		b = append(b, `","patchType":"JSONPatch"`...)
 	}
 	var err error
@@ -92,11 +96,23 @@ func (c *call) respond(b []byte, uid types.UID, status *metav1.Status, patch []b
 	if status != nil {
 		add(`,"status":`, status)
 	}
-	if len(c.annotations) > 0 {
-		add(`,"auditAnnotations":`, c.annotations)
+	if len(r.annotations) > 0 {
+		add(`,"auditAnnotations":`, r.annotations)
 	}
-	if len(c.warnings) > 0 {
-		add(`,"warnings":`, c.warnings)
+	if len(r.warnings) > 0 {
+		add(`,"warnings":`, r.warnings)
 	}
 	return append(b, '}'), err
+}
+
+// joined joins patches, which are lists without spaces, into one.
+func joined(patches [][]byte) []byte {
+	list := []byte{'['}
+	for i, patch := range patches {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, patch[1:len(patch)-1]...)
+	}
+	return append(list, ']')
 }

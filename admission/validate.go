@@ -140,5 +140,5 @@ func (c *call) asBadRequest(err error) error {
 	if !errors.Is(err, errMisfit) || len(c.patches) > 0 {
 		return err
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("%s: %v", c, err))
+	return apierrors.NewBadRequest(fmt.Sprintf("%s: %v", &c.request, err))
 }

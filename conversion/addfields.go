@@ -62,8 +62,8 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 	}
 	hub := spoke.GroupKind().WithVersion(hubVersion)
 	return r.add(true,
-		&step{from: spoke, to: hub, convertPayload: moveAll(moves, true)},
-		&step{from: hub, to: spoke, convertPayload: moveAll(moves, false)})
+		&step{from: spoke, to: hub, transform: moveAll(moves, true)},
+		&step{from: hub, to: spoke, transform: moveAll(moves, false)})
 }
 
 // Move is a difference between two versions. [Rename], [Enum], [Split] and [Each] return

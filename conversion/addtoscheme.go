@@ -36,29 +36,28 @@ import (
 func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 	known := s.AllKnownTypes()
 	var errs []error
-	for _, k := range r.kinds {
+	for _, k := range r.graph {
 		for _, rt := range k.routes {
-			to := rt.to.WithKind(rt.from.Kind)
-			if rt.from == to || !rt.steps[0].typed() || !rt.steps[len(rt.steps)-1].typed() {
+			if len(rt.steps) == 0 {
 				continue
 			}
-			first, last := rt.steps[0].in, rt.steps[len(rt.steps)-1].out
-			if err := errors.Join(r.hasType(known, rt.from, first), r.hasType(known, to, last)); err != nil {
+			first, last := rt.steps[0], rt.steps[len(rt.steps)-1]
+			if !first.typed() || !last.typed() {
+				continue
+			}
+			if err := errors.Join(hasType(known, first.from, first.in), hasType(known, last.to, last.out)); err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			if s == r.scheme && len(rt.steps) == 1 && rt.steps[0].shares {
+			if s == r.scheme && len(rt.steps) == 1 && first.shares {
 				// AddSchemeFunctions took the function from this scheme; a replacement would call
 				// itself.
-				errs = append(errs, gvk.AddListConversion(s, rt.from, to, func(in, out any, scope apiconversion.Scope) error { return scope.Convert(in, out) }))
+				errs = append(errs, gvk.AddListConversion(s, rt.from, last.to, func(in, out any, scope apiconversion.Scope) error { return scope.Convert(in, out) }))
 				continue
 			}
-			convert := r.convertDirectly
-			if slices.ContainsFunc(rt.steps, func(s *step) bool { return s.convertPayload != nil || !s.typed() }) {
-				convert = r.convertAsJSON
-			}
-			errs = append(errs, gvk.AddConversion(s, rt.from, to, func(in, out any, _ apiconversion.Scope) error {
-				return convertTyped(rt, in.(runtime.Object), out.(runtime.Object), convert)
+			asJSON := slices.ContainsFunc(rt.steps, func(s *step) bool { return s.transform != nil || !s.typed() })
+			errs = append(errs, gvk.AddConversion(s, rt.from, last.to, func(in, out any, _ apiconversion.Scope) error {
+				return r.convertTyped(rt, in.(runtime.Object), out.(runtime.Object), asJSON)
 			}))
 		}
 	}
@@ -66,84 +65,67 @@ func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 }
 
 // hasType returns an error unless the Go type of a kind is the one that a conversion uses.
-func (r *Registry) hasType(known map[schema.GroupVersionKind]reflect.Type, kind schema.GroupVersionKind, as representation) error {
+func hasType(known map[schema.GroupVersionKind]reflect.Type, kind schema.GroupVersionKind, form *codec.Form) error {
 	t, ok := known[kind]
 	if !ok {
 		return fmt.Errorf("conversion: the scheme does not have %s, which the registry converts", kind)
 	}
-	if r.types[t] != as {
+	if t != form.Type.Elem() {
 		return fmt.Errorf("conversion: the scheme has %s as %v, which is not the type that the registry converts", kind, t)
 	}
 	return nil
 }
 
 // typed reports whether a step converts between Go types.
-func (s *step) typed() bool {
-	_, in := s.in.(*typed)
-	_, out := s.out.(*typed)
-	return in && out
-}
+func (s *step) typed() bool { return s.in != nil && s.out != nil && !s.in.Map && !s.out.Map }
 
-// convertTyped converts an object between the Go types at both ends of a route. The apiVersion
-// and kind of out are not changed. The function may modify the source, a shallow copy of in.
-func convertTyped(rt *route, in, out runtime.Object, convert func(ctx context.Context, rt *route, source, out runtime.Object) (runtime.Object, error)) (err error) {
+// convertTyped converts an object between the Go types at both ends of a route, as JSON if a step needs
+// that. The apiVersion and kind of out are not changed.
+func (r *Registry) convertTyped(rt *route, in, out runtime.Object, asJSON bool) (err error) {
 	ctx := context.Background()
 	inMeta, err := objectMeta(in)
 	if err != nil {
 		return err
 	}
-	from := rt.from.GroupVersion().String()
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(ctx, v, rt.from.Kind, inMeta.Namespace, inMeta.Name, from, rt.to)
-		}
-	}()
+	c := r.newConverter()
+	c.object = &object{apiVersion: rt.from.GroupVersion().String(), kind: rt.from.Kind, meta: *inMeta}
+	defer c.recovered(ctx, rt.to, &err)
 	outType, err := typeMeta(out)
 	if err != nil {
 		return err
 	}
 	kept := *outType
-	shallow := reflect.New(reflect.TypeOf(in).Elem()) // shares the memory of the fields
+	shallow := reflect.New(reflect.TypeOf(in).Elem()) // shares the memory of the fields; the functions may modify it
 	shallow.Elem().Set(reflect.ValueOf(in).Elem())
 	source := shallow.Interface().(runtime.Object)
 	sourceType, _ := typeMeta(source)
 	*sourceType = rt.steps[0].fromType
-	result, err := convert(ctx, rt, source, out)
-	if err != nil {
-		return err
+	var result runtime.Object
+	if asJSON {
+		text, err := json.Marshal(source)
+		if err == nil {
+			text, err = r.Convert(ctx, text, rt.to)
+		}
+		if err != nil {
+			return err
+		}
+		result = reflect.New(reflect.TypeOf(out).Elem()).Interface().(runtime.Object)
+		if err := codec.Decode(text, result); err != nil {
+			return err
+		}
+	} else {
+		meta, _ := objectMeta(source)
+		meta.ManagedFields, c.object.meta.ManagedFields = nil, nil
+		c.before = snapshotMetadata(meta)
+		p := payload{Labels: meta.Labels, Annotations: meta.Annotations}
+		if _, result, _, err = c.walk(ctx, rt.steps, p, source); err != nil {
+			return c.failed(rt.to, err)
+		}
 	}
+	r.release(c)
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(result).Elem())
 	*outType = kept
 	outMeta, _ := objectMeta(out)
 	outMeta.ManagedFields = inMeta.ManagedFields
 	return nil
-}
-
-// convertDirectly converts an object with functions between Go types.
-func (r *Registry) convertDirectly(ctx context.Context, rt *route, source, _ runtime.Object) (runtime.Object, error) {
-	c := r.newConverter()
-	meta, _ := objectMeta(source)
-	namespace, name := meta.Namespace, meta.Name // functions may change them
-	meta.ManagedFields = nil
-	c.object = &object{meta: *meta}
-	c.before = snapshotMetadata(meta)
-	_, result, _, err := c.walk(ctx, rt.steps, payload{Labels: meta.Labels, Annotations: meta.Annotations}, source)
-	if err != nil {
-		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", gvk.Name(rt.from.Kind, namespace, name), rt.from.GroupVersion(), rt.to, err)
-	}
-	r.release(c)
-	return result, nil
-}
-
-// convertAsJSON converts an object along a route with steps that need JSON.
-func (r *Registry) convertAsJSON(ctx context.Context, rt *route, source, out runtime.Object) (runtime.Object, error) {
-	text, err := json.Marshal(source)
-	if err != nil {
-		return nil, err
-	}
-	if text, err = r.Convert(ctx, text, rt.to); err != nil {
-		return nil, err
-	}
-	result := reflect.New(reflect.TypeOf(out).Elem()).Interface().(runtime.Object)
-	return result, codec.Decode(text, result)
 }

@@ -38,12 +38,12 @@ import (
 // are an error, unless the strategy is None, which changes only apiVersion. An argument that cannot
 // be read is an error too.
 func (r *Registry) Check(definitions ...[]byte) error {
-	if len(r.kinds) == 0 {
+	if len(r.graph) == 0 {
 		return errors.New("conversion: the registry has no conversions")
 	}
 	var errs []error
 	for _, k := range r.Kinds() {
-		errs = append(errs, r.unreachable(k.GroupKind)...)
+		errs = append(errs, r.graph.unreachable(k.GroupKind, r.scheme)...)
 	}
 	for i, text := range definitions {
 		found, err := crd.Read(text)
@@ -51,7 +51,7 @@ func (r *Registry) Check(definitions ...[]byte) error {
 			errs = append(errs, fmt.Errorf("conversion: definitions, text %d: %w", i+1, err))
 		}
 		for _, d := range found {
-			for _, err := range r.compare(d) {
+			for _, err := range r.graph.compare(d) {
 				errs = append(errs, fmt.Errorf("conversion: %s: %w", d, err))
 			}
 		}
@@ -59,11 +59,11 @@ func (r *Registry) Check(definitions ...[]byte) error {
 	return errors.Join(errs...)
 }
 
-// unreachable returns an error for each two versions of a kind without a route.
-func (r *Registry) unreachable(gk schema.GroupKind) (errs []error) {
-	k := r.kinds[gk]
+// unreachable returns an error for each two versions of a kind, in the graph or a scheme, without a route.
+func (g graph) unreachable(gk schema.GroupKind, s *runtime.Scheme) (errs []error) {
+	k := g[gk]
 	known := k.versions()
-	for gvk := range r.scheme.AllKnownTypes() {
+	for gvk := range s.AllKnownTypes() {
 		if gvk.GroupKind() == gk && gvk.Version != runtime.APIVersionInternal {
 			known[gvk.Version] = true
 		}
@@ -79,8 +79,8 @@ func (r *Registry) unreachable(gk schema.GroupKind) (errs []error) {
 	return errs
 }
 
-// compare returns the contradictions between the registry and a CRD.
-func (r *Registry) compare(d *crd.Definition) (errs []error) {
+// compare returns the contradictions between the graph and a CRD.
+func (g graph) compare(d *crd.Definition) (errs []error) {
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	gk := d.GroupKind()
 	defined, needed := map[string]bool{}, map[string]bool{}
@@ -92,7 +92,7 @@ func (r *Registry) compare(d *crd.Definition) (errs []error) {
 	}
 
 	var known map[string]bool
-	if k := r.kinds[gk]; k != nil {
+	if k := g[gk]; k != nil {
 		known = k.versions()
 	}
 	if len(known) == 0 {

@@ -4,19 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/codec"
-	"github.com/crdkit/crdkit/internal/gvk"
 	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
-	"github.com/crdkit/crdkit/internal/trace"
 )
 
 // Convert converts one object, given as JSON, to another version of its kind, and returns its JSON.
@@ -34,44 +34,49 @@ import (
 // If a function panics, the logger of ctx also logs the panic with its stack.
 func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVersion) ([]byte, error) {
 	c := r.newConverter()
-	c.watcher, c.throughHub = trace.From(ctx), trace.IsThroughHub(ctx)
+	traced := c.trace(ctx)
 	o, cursor := &object{}, rawjson.NewCursor(text)
-	r.parseObject(&c.memory, &cursor, o)
+	o.parse(&c.memory, r.metadata, &cursor)
 	if err := cursor.End(); err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: not a JSON object: %w", o, to, err)
 	}
-	out, err := c.convertObject(ctx, nil, o, nil, to)
-	if err != nil {
-		return nil, err
+	out, err := c.convert(ctx, nil, o, to)
+	if err == nil && !traced {
+		r.release(c)
 	}
-	r.release(c)
-	return out, nil
+	return out, err
 }
 
 // converter converts objects one after another, and reuses its buffers. Memory that a
 // function has received is never reused.
 type converter struct {
 	registry *Registry
+	objects  []object           // of a request
 	object   *object            // that is being converted
-	before   *metav1.ObjectMeta // the metadata, which functions must not change
+	before   *metav1.ObjectMeta // its metadata, which functions must not change
 	route    *route             // of the last object
 
 	memory  codec.Memory
-	cursor  rawjson.Cursor
 	source  []byte // the body of the object
 	body    []byte // that was encoded
+	whole   []byte // an object that is decoded
 	text    []byte // of a part: see convertInParallel
 	largest int    // size of an object so far
 
-	watcher    trace.Watcher // of this conversion alone, or nil
-	throughHub bool          // for an object that has the version already: see package trace
+	// Package roundtrip has others: see trace.
+	findRoute func(from schema.GroupVersionKind, to schema.GroupVersion) (*route, error)
+	call      func(ctx context.Context, s *step, in, out runtime.Object) error
 }
 
 func (r *Registry) newConverter() *converter {
 	if c, _ := r.converters.Get().(*converter); c != nil {
 		return c
 	}
-	return &converter{registry: r}
+	return &converter{registry: r, findRoute: r.graph.route, call: callFunction}
+}
+
+func callFunction(ctx context.Context, s *step, in, out runtime.Object) error {
+	return s.call(ctx, in, out)
 }
 
 // release returns a converter to the pool after it has converted all of its objects. After
@@ -80,83 +85,71 @@ func (r *Registry) release(c *converter) {
 	if c.largest > review.Small || cap(c.text) > review.Small { // must not stay
 		return
 	}
-	c.watcher, c.throughHub = nil, false
 	c.object = nil
 	r.converters.Put(c)
 }
 
-// convertObject converts an object, and appends the result to dst. With a cursor, it first reads the
-// object there.
-//
-// A panic becomes an error wherever it occurs, because a type may have its own decoder or
-// encoder.
-func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, at *rawjson.Cursor, to schema.GroupVersion) (out []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			out, err = nil, panicked(ctx, v, o.kind, o.meta.Namespace, o.meta.Name, o.apiVersion, to)
-		}
-	}()
+// convert converts an object, and appends the result to dst.
+func (c *converter) convert(ctx context.Context, dst []byte, o *object, to schema.GroupVersion) (_ []byte, err error) {
 	c.object = o
-	if at != nil {
-		c.registry.parseObject(&c.memory, at, o)
-	}
+	defer c.recovered(ctx, to, &err)
 	c.largest = max(c.largest, len(o.text))
 	if o.err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, o.err)
 	}
-	if o.gv == to && !c.throughHub {
-		return append(dst, o.text...), nil
-	}
-	err = c.findRoute(o.gv.WithKind(o.kind), to)
-	if err == nil {
-		c.before = snapshotMetadata(&o.meta)
-		c.source = o.body(c.source[:0])
-		p := payload{Body: c.source, Labels: o.meta.Labels, Annotations: o.meta.Annotations}
-		if p, err = c.convertAlong(ctx, c.route.steps, p); err == nil {
-			begin := len(dst)
-			dst, err = o.append(dst, c.route.head, p)
-			if err == nil && !rawjson.IsNestedIn(dst[begin:], reviewLevels) {
-				err = errors.New("the result is nested deeper than the API server reads")
-			}
+	// Most objects have the same route as the object before.
+	if from := o.gv.WithKind(o.kind); c.route == nil || c.route.from != from || c.route.to != to {
+		if c.route, err = c.findRoute(from, to); err != nil {
+			return nil, c.failed(to, err)
 		}
 	}
+	if len(c.route.steps) == 0 {
+		return append(dst, o.text...), nil
+	}
+	c.before = snapshotMetadata(&o.meta)
+	c.source = o.body(c.source[:0])
+	p := payload{Body: c.source, Labels: o.meta.Labels, Annotations: o.meta.Annotations}
+	begin := len(dst)
+	if p, err = c.along(ctx, c.route.steps, p); err == nil {
+		dst, err = o.append(dst, c.route.head, p)
+	}
+	if err == nil && !rawjson.IsNestedIn(dst[begin:], reviewLevels) {
+		err = errors.New("the result is nested deeper than the API server reads")
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", o, o.apiVersion, to, err)
+		return nil, c.failed(to, err)
 	}
 	o.meta = metav1.ObjectMeta{} // it is the functions' now
 	return dst, nil
 }
 
-// panicked returns the error for a recovered panic, and logs it.
-func panicked(ctx context.Context, v any, kind, namespace, name, from string, to schema.GroupVersion) error {
-	klog.FromContext(ctx).Error(logtext.Error(fmt.Errorf("panic: %v", v)), "Conversion panicked",
-		"kind", logtext.Text(kind), "object", klog.KRef(logtext.Text(namespace), logtext.Text(name)),
-		"from", logtext.Text(from), "to", logtext.Text(to.String()), "stack", string(debug.Stack()))
-	return fmt.Errorf("cannot convert %s from %s to %s: panic: %v", gvk.Name(kind, namespace, name), from, to, v)
-}
-
 // reviewLevels is how many levels a ConversionReview has around an object.
 const reviewLevels = 3
 
-// findRoute sets the route of an object. Most objects have the same route as the object
-// before.
-func (c *converter) findRoute(from schema.GroupVersionKind, to schema.GroupVersion) (err error) {
-	switch {
-	case c.route != nil && c.route.from == from && c.route.to == to:
-		return nil
-	case from.GroupVersion() == to:
-		c.route, err = c.registry.throughHub(from)
-	default:
-		c.route, err = c.registry.route(from, to)
-	}
-	return err
+// failed returns the error for the object that is being converted.
+func (c *converter) failed(to schema.GroupVersion, err error) error {
+	return fmt.Errorf("cannot convert %s from %s to %s: %w", c.object, c.object.apiVersion, to, err)
 }
 
-// convertAlong takes a payload through some steps, and encodes it at the end.
-func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) (payload, error) {
-	p, obj, as, err := c.walk(ctx, steps, p, nil)
+// recovered makes a panic an error, wherever it occurs, because a type may have its own decoder or
+// encoder. It logs the panic.
+func (c *converter) recovered(ctx context.Context, to schema.GroupVersion, err *error) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	o := c.object
+	klog.FromContext(ctx).Error(logtext.Error(fmt.Errorf("panic: %v", v)), "Conversion panicked",
+		"kind", logtext.Text(o.kind), "object", klog.KRef(logtext.Text(o.meta.Namespace), logtext.Text(o.meta.Name)),
+		"from", logtext.Text(o.apiVersion), "to", logtext.Text(to.String()), "stack", string(debug.Stack()))
+	*err = c.failed(to, fmt.Errorf("panic: %v", v))
+}
+
+// along takes a payload through some steps, and encodes it at the end.
+func (c *converter) along(ctx context.Context, steps []*step, p payload) (payload, error) {
+	p, obj, form, err := c.walk(ctx, steps, p, nil)
 	if err == nil && obj != nil {
-		p.Body, err = as.encode(c, obj)
+		p.Body, err = c.encode(form, obj)
 	}
 	return p, err
 }
@@ -164,50 +157,102 @@ func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) 
 // walk takes a payload through some steps. An object that one function has filled in goes to the
 // next as it is, and is encoded only where a step needs its text. If obj is not nil, it is the body
 // of the payload, first in the form of the first step, and then in that of the result.
-func (c *converter) walk(ctx context.Context, steps []*step, p payload, obj runtime.Object) (_ payload, _ runtime.Object, as representation, err error) {
+func (c *converter) walk(ctx context.Context, steps []*step, p payload, obj runtime.Object) (_ payload, _ runtime.Object, form *codec.Form, err error) {
 	if obj != nil {
-		as = steps[0].in
+		form = steps[0].in
 	}
 	for _, s := range steps {
-		if obj != nil && (s.convertPayload != nil || s.in != as) {
-			if p.Body, err = as.encode(c, obj); err != nil {
+		if obj != nil && (s.transform != nil || s.in != form) {
+			if p.Body, err = c.encode(form, obj); err != nil {
 				return p, nil, nil, err
 			}
 			obj = nil
 		}
-		if s.convertPayload != nil {
-			if p, err = s.convertPayload(ctx, c, p); err != nil {
+		if s.transform != nil {
+			if p, err = s.transform(ctx, c, p); err != nil {
 				return p, nil, nil, err
 			}
 			continue
 		}
 		in := obj
 		if in == nil {
-			if in, err = s.in.decode(c, s.fromType, p); err != nil {
+			if in, err = c.decode(s.in, s.fromType, p); err != nil {
 				return p, nil, nil, err
 			}
 		}
-		if obj, err = s.out.blank(c, s.toType, p); err != nil {
+		if obj, err = c.blank(s.out, s.toType, p); err != nil {
 			return p, nil, nil, err
 		}
-		if err = c.callFunction(ctx, s, in, obj); err != nil {
+		if err = c.call(ctx, s, in, obj); err != nil {
 			return p, nil, nil, err
 		}
-		as = s.out
-		if p.Labels, p.Annotations, err = as.metadata(c, obj, s.toType); err != nil {
+		form = s.out
+		if p.Labels, p.Annotations, err = c.metadata(obj, s.toType); err != nil {
 			return p, nil, nil, err
 		}
 	}
-	return p, obj, as, nil
+	return p, obj, form, nil
 }
 
-// callFunction calls the function of a step, and reports the call to the watcher.
-func (c *converter) callFunction(ctx context.Context, s *step, in, out runtime.Object) error {
-	if c.watcher == nil {
-		return s.call(ctx, in, out)
+// decode returns a new object with the payload, and the metadata of the object that is being converted.
+func (c *converter) decode(form *codec.Form, t metav1.TypeMeta, p payload) (obj runtime.Object, err error) {
+	text := p.Body
+	if form.Whole {
+		o := *c.object
+		if o.metadata, err = rawjson.Set(o.metadata, "managedFields", nil); err == nil {
+			c.whole, err = o.append(c.whole[:0], headOf(t), p)
+		}
+		text = c.whole
+		if err != nil {
+			return nil, err
+		}
 	}
-	after := c.watcher(trace.Call{From: s.from, To: s.to, In: in, Out: out, Func: s.call, Shares: s.shares})
-	err := s.call(ctx, in, out)
-	after()
-	return err
+	if obj, err = form.Decode(&c.memory, text); err == nil && !form.Map {
+		setMetadata(obj, t, &c.object.meta, p.Labels, p.Annotations)
+	}
+	return obj, err
+}
+
+// blank returns a new object for a function to fill in. It has the metadata, with copies of the
+// payload's labels and annotations, and no body.
+func (c *converter) blank(form *codec.Form, t metav1.TypeMeta, p payload) (runtime.Object, error) {
+	if form.Map {
+		p.Body = []byte("{}")
+		return c.decode(form, t, p)
+	}
+	obj := form.New(&c.memory)
+	setMetadata(obj, t, &c.object.meta, maps.Clone(p.Labels), maps.Clone(p.Annotations))
+	return obj, nil
+}
+
+// metadata returns the labels and annotations of an object that a function has filled in. It returns an
+// error if other metadata differs from what blank has set. It sets apiVersion and kind again, because a
+// function may have copied them from its source.
+func (c *converter) metadata(obj runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error) {
+	var after *metav1.ObjectMeta
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		u.Object["apiVersion"], u.Object["kind"] = t.APIVersion, t.Kind
+		metadata, ok := u.Object["metadata"].(map[string]any)
+		if !ok {
+			return nil, nil, errors.New("the conversion function removed metadata, or replaced metadata by a value that is not an object")
+		}
+		after = &metav1.ObjectMeta{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, after); err != nil {
+			return nil, nil, fmt.Errorf("the conversion function returned invalid metadata: %w", err)
+		}
+	} else {
+		if after, err = objectMeta(obj); err != nil {
+			return nil, nil, err
+		}
+		if ofType, err := typeMeta(obj); err == nil && *ofType != t {
+			*ofType = t
+		}
+	}
+	return after.Labels, after.Annotations, checkMetadata(c.before, after)
+}
+
+// encode returns the body of an object.
+func (c *converter) encode(form *codec.Form, obj runtime.Object) (_ []byte, err error) {
+	c.body, err = form.AppendBody(&c.memory, c.body[:0], obj)
+	return c.body, err
 }

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -68,7 +67,6 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	return handlerinfo.With(review.Protocol{
 		Group:   "apiextensions.k8s.io",
 		Kind:    "ConversionReview",
-		New:     func() review.Members { return &request{registry: r} },
 		Answer:  h.answer,
 		Failure: failure,
 		InParts: true,
@@ -77,99 +75,66 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 
 // answer converts the objects of a ConversionRequest. A request takes this path:
 //
-//   - [review.Protocol] reads the body, and parses the members of the request with request.Read. It
-//     parses each object of a small request with Registry.parseObject, and cuts those of a large one
-//     into parts;
-//   - convert loops over the objects. convertInParallel parses and converts one part after another;
-//   - converter.convertObject finds the steps from one version to the other, and convertAlong
-//     takes the object's payload through them: decode, conversion function, encode;
+//   - readRequest reads its members. It parses the objects of a small request, and cuts those of a large
+//     one into parts;
+//   - convertNext converts one object after another. convertInParallel parses and converts the parts;
+//   - converter.convert finds the steps from one version to the other, and along takes the object's
+//     payload through them: decode, conversion function, encode;
 //   - object.append writes the converted object behind those before it.
-func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
-	asked := req.Members.(*request)
-	if asked.desired == "" {
-		return nil, apierrors.NewBadRequest("request.desiredAPIVersion is required")
-	}
-	to, err := h.registry.groupVersion(asked.desired)
+func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, error) {
+	c := h.registry.newConverter()
+	asked, err := readRequest(req, c)
 	if err != nil {
-		return nil, apierrors.NewBadRequest("request.desiredAPIVersion: " + err.Error())
+		return nil, err
 	}
-	var begin time.Time
-	if h.observe != nil {
-		begin = time.Now()
+	begin := time.Now()
+	b := rawjson.AppendQuote(append(req.Begin(), `{"uid":`...), string(req.UID))
+	all := part{text: append(b, `,"convertedObjects":[`...)}
+	end := h.watch(ctx, asked.text, asked.to, &all)
+	defer end()
+	switch {
+	case all.err != nil: // an earlier conversion of these objects has not returned
+	case req.Large:
+		h.convertInParallel(ctx, req, asked.parts, &all, asked.to)
+	default:
+		for i := range c.objects {
+			if !h.convertNext(ctx, c, &c.objects[i], &all, asked.to) {
+				break
+			}
+		}
 	}
-	b = append(b, `{"uid":`...)
-	b = rawjson.AppendQuote(b, string(req.UID))
-	b = append(b, `,"convertedObjects":[`...)
-
-	all := batch{text: b}
-	h.convert(ctx, req, asked, &all, to)
 	if h.observe != nil && !review.Refused(all.err) { // which says nothing about the conversion
 		if all.err != nil {
 			all.seen = nil // the answer has no objects
 		}
-		h.observe(Observation{To: to, Objects: all.seen, Failed: all.failed, Err: all.err, Duration: time.Since(begin)})
+		h.observe(Observation{To: asked.to, Objects: all.seen, Failed: all.failed, Err: all.err, Duration: time.Since(begin)})
 	}
 	if all.err != nil {
 		return nil, all.err
 	}
+	h.registry.release(c)
 	return append(all.text, `],"result":{"status":"Success"}}`...), nil
 }
 
-// convert converts the objects of a request.
-func (h *handler) convert(ctx context.Context, req *review.Request, asked *request, all *batch, to schema.GroupVersion) {
-	defer func() { asked.parts, asked.text = nil, nil }() // the next request must not hold them
-	end, failed, err := h.watch(ctx, asked, to)
-	defer end()
-	if err != nil {
-		all.failed, all.err = failed, err
-		return
-	}
-	if asked.large {
-		h.convertInParallel(ctx, req, asked.parts, all, to)
-		return
-	}
-	c := h.registry.newConverter()
-	for i := range asked.objects {
-		if !h.convertNext(ctx, c, all, &asked.objects[i], nil, to) {
-			return // the state of c is unknown
-		}
-	}
-	h.registry.release(c)
-}
-
-// batch is some of a review's objects in a row, and their results.
-type batch struct {
-	list   []byte // the objects, joined by commas, if they are not parsed yet
-	offset int    // of the list
-	first  int    // the index of the first one
-	n      int    // how many have been converted
-
-	text   []byte // the response so far, or what this batch adds to it
-	seen   map[schema.GroupVersionKind]int
-	failed schema.GroupVersionKind
-	err    error // of the first object that failed
-}
-
-// convertNext converts the next object of a batch, and reports whether it succeeded. With a cursor,
-// the object is first read there.
-func (h *handler) convertNext(ctx context.Context, c *converter, b *batch, o *object, at *rawjson.Cursor, to schema.GroupVersion) bool {
-	i := b.first + b.n
+// convertNext converts the next object of a part, and reports whether it succeeded.
+func (h *handler) convertNext(ctx context.Context, c *converter, o *object, p *part, to schema.GroupVersion) bool {
+	i := p.first + p.n
 	if err := ctx.Err(); err != nil {
-		b.err = fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
+		p.err = fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
 		return false
 	}
 	if i > 0 {
-		b.text = append(b.text, ',')
+		p.text = append(p.text, ',')
 	}
-	text, err := c.convertObject(ctx, b.text, o, at, to)
+	text, err := c.convert(ctx, p.text, o, to)
 	if err != nil {
-		b.failed, b.err = h.registry.knownKind(o), fmt.Errorf("request.objects[%d]: %w", i, err)
+		p.failed, p.err = h.registry.graph.known(o), fmt.Errorf("request.objects[%d]: %w", i, err)
 		return false
 	}
-	b.text = text
-	b.n++
+	p.text = text
+	p.n++
 	if h.observe != nil {
-		b.count(h.registry.knownKind(o), 1)
+		p.count(h.registry.graph.known(o), 1)
 	}
 	return true
 }
@@ -178,10 +143,10 @@ func (h *handler) convertNext(ctx context.Context, c *converter, b *batch, o *ob
 // one fails. There is a goroutine for each processor, as far as the memory allows: that of the
 // response, which mostly is not much larger than the request, and of the largest part in each
 // goroutine.
-func (h *handler) convertInParallel(ctx context.Context, req *review.Request, parts []batch, all *batch, to schema.GroupVersion) {
+func (h *handler) convertInParallel(ctx context.Context, req *review.Request, parts []part, all *part, to schema.GroupVersion) {
 	size, largest := 0, 0
-	for _, b := range parts {
-		size, largest = size+len(b.list), max(largest, review.Cost(b.list))
+	for _, p := range parts {
+		size, largest = size+len(p.list), max(largest, review.Cost(p.list))
 	}
 	if all.err = req.Take(size + size/4 + largest); all.err != nil {
 		return
@@ -192,23 +157,17 @@ func (h *handler) convertInParallel(ctx context.Context, req *review.Request, pa
 	}
 	var taken atomic.Int64
 	work := func() {
-		c := h.registry.newConverter()
-		var o object
+		c, o := h.registry.newConverter(), &object{}
 		for i := int(taken.Add(1)) - 1; i < len(parts); i = int(taken.Add(1)) - 1 {
-			b := &parts[i]
-			b.text = c.text[:0]
-			cursor := rawjson.NewCursor(b.list)
-			for h.convertNext(ctx, c, b, &o, &cursor, to) && cursor.Next('[') {
+			p := &parts[i]
+			h.convertPart(ctx, c, o, p, to)
+			if p.err == nil {
+				p.err = req.Take(max(0, len(p.text)-len(p.list)-len(p.list)/4))
 			}
-			c.text = b.text
-			if b.err == nil {
-				b.err = req.Take(max(0, len(b.text)-len(b.list)-len(b.list)/4))
-			}
-			if b.err != nil {
+			if p.err != nil {
 				taken.Store(int64(len(parts))) // all parts before have been taken
 				return
 			}
-			b.text = bytes.Clone(b.text) // c.text is for the next part
 		}
 		h.registry.release(c)
 	}
@@ -220,15 +179,30 @@ func (h *handler) convertInParallel(ctx context.Context, req *review.Request, pa
 	others.Wait()
 	req.Pieces = append(req.Pieces, all.text)
 	all.text = nil
-	for _, b := range parts {
-		if all.failed, all.err = b.failed, b.err; b.err != nil {
+	for _, p := range parts {
+		if all.failed, all.err = p.failed, p.err; p.err != nil {
 			return
 		}
-		req.Pieces = append(req.Pieces, b.text)
-		for kind, n := range b.seen {
+		req.Pieces = append(req.Pieces, p.text)
+		for kind, n := range p.seen {
 			all.count(kind, n)
 		}
 	}
+}
+
+// convertPart parses and converts the objects of a part, until one fails.
+func (h *handler) convertPart(ctx context.Context, c *converter, o *object, p *part, to schema.GroupVersion) {
+	c.object = o
+	defer c.recovered(ctx, to, &p.err)
+	p.text = c.text[:0]
+	cursor := rawjson.NewCursor(p.list)
+	for more := true; more; more = cursor.Next('[') {
+		o.parse(&c.memory, h.registry.metadata, &cursor)
+		if !h.convertNext(ctx, c, o, p, to) {
+			return
+		}
+	}
+	c.text, p.text = p.text, bytes.Clone(p.text) // c.text is for the next part
 }
 
 // failure is the response that the API server turns into an error for the user.

@@ -15,48 +15,45 @@ import (
 )
 
 // watch watches the conversion of a request until end is called, which it returns. It logs one that is late by a second. Go
-// cannot stop that, and the API server sends the same objects repeatedly: for these, watch returns an error, and the
-// kind of the first one.
-func (h *handler) watch(ctx context.Context, asked *request, to schema.GroupVersion) (end func(), failed schema.GroupVersionKind, err error) {
-	end = func() {}
-	key := func() any { return [2]any{maphash.Bytes(h.seed, asked.text), to} }
+// cannot stop that, and the API server sends the same objects repeatedly: these fail.
+func (h *handler) watch(ctx context.Context, objects []byte, to schema.GroupVersion, all *part) (end func()) {
+	key := func() any { return [2]any{maphash.Bytes(h.seed, objects), to} }
 	if h.areLate.Load() > 0 {
 		if _, late := h.late.Load(key()); late {
-			failed, err = h.lateError(asked, to)
+			all.failed, all.err = h.lateError(objects, to)
 		}
 	}
 	deadline, ok := ctx.Deadline()
-	if !ok || err != nil {
-		return end, failed, err
+	if !ok || all.err != nil {
+		return func() {}
 	}
 	done := make(chan struct{})
 	timer := time.AfterFunc(time.Until(deadline)+time.Second, func() {
 		defer close(done)
-		_, err := h.lateError(asked, to)
+		_, err := h.lateError(objects, to)
 		klog.FromContext(ctx).Info("A conversion does not return", "err", logtext.Error(err))
 		h.late.Store(key(), nil)
 		h.areLate.Add(1)
 	})
-	end = func() {
+	return func() {
 		if !timer.Stop() {
 			<-done
 			h.areLate.Add(-1)
 			h.late.Delete(key())
 		}
 	}
-	return end, failed, nil
 }
 
-// lateError returns an error that names the first object, and its kind.
-func (h *handler) lateError(asked *request, to schema.GroupVersion) (schema.GroupVersionKind, error) {
+// lateError returns an error that names the first of some objects, and its kind.
+func (h *handler) lateError(objects []byte, to schema.GroupVersion) (schema.GroupVersionKind, error) {
 	var first object
-	cursor := rawjson.NewCursor(asked.text)
+	cursor := rawjson.NewCursor(objects)
 	cursor.Enter('[')
 	cursor.Next('[')
-	h.registry.parseObject(&codec.Memory{}, &cursor, &first)
+	first.parse(&codec.Memory{}, h.registry.metadata, &cursor)
 	others := ""
 	if cursor.Next('[') {
 		others = " and others"
 	}
-	return h.registry.knownKind(&first), fmt.Errorf("cannot convert %s%s from %s to %s: a conversion that was begun earlier has not returned", &first, others, first.apiVersion, to)
+	return h.registry.graph.known(&first), fmt.Errorf("cannot convert %s%s from %s to %s: a conversion that was begun earlier has not returned", &first, others, first.apiVersion, to)
 }

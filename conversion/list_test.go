@@ -105,7 +105,7 @@ func TestHandler_ReadsWholeReview(t *testing.T) {
 		"the kind comes last":      {strings.Replace(body[:len(body)-1], `"kind":"ConversionReview",`, "", 1) + `,"kind":"ConversionReview"}`, ""},
 		"the list is there twice":  {strings.Replace(body, list, `"objects":[{}],`+list, 1), ""},
 		"the version is twice":     {strings.Replace(body, desired, `"desiredAPIVersion":"x",`+desired, 1), ""},
-		"another request":          {strings.Replace(body, `"request":`, `"request":{"uid":"u-0","objects":[{}]},"request":`, 1), ""},
+		"another request":          {strings.Replace(body, `"request":`, `"request":{"uid":"u-1","objects":[{}]},"request":`, 1), "the ConversionReview has two requests"},
 		"a member that is no JSON": {strings.Replace(body, list, list+`,"junk":{nonsense}`, 1), "unexpected character"},
 		"no end":                   {body[:len(body)-1], "unexpected EOF"},
 		"no end of the list":       {body[:len(body)-3], "unexpected EOF"},

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/jsontype"
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/logtext"
@@ -147,7 +148,7 @@ const LosslessAnnotation = lost.Annotation
 func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
 	l := &lossless{kind: spoke.GroupKind(), spoke: spoke.Version}
 	var there, back *step
-	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub != spoke.Version {
+	if k := r.graph[spoke.GroupKind()]; k != nil && k.hub != spoke.Version {
 		l.hub = k.hub
 		for _, s := range k.steps {
 			switch {
@@ -160,7 +161,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 			}
 		}
 	}
-	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub == spoke.Version {
+	if k := r.graph[spoke.GroupKind()]; k != nil && k.hub == spoke.Version {
 		l.wrong("%s is the hub, expected a spoke: pass the function to the hub first", spoke.Version)
 	} else if there == nil {
 		l.wrong("the registry has no conversion to it from a hub: call AddSpoke first")
@@ -176,8 +177,8 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
 	l.there, l.back = new(*there), new(*back)
-	there.plain, there.convertPayload = l.there, l.toSpoke
-	back.plain, back.convertPayload = l.back, l.toHub
+	there.plain, there.transform = l.there, l.toSpoke
+	back.plain, back.transform = l.back, l.toHub
 	return nil
 }
 
@@ -276,7 +277,11 @@ func (l *lossless) omits(c *converter, hub, back []byte) bool {
 	if unknown, err := kjson.UnmarshalStrict(hub, obj); err != nil || len(unknown) > 0 {
 		return false
 	}
-	encoded, err := c.encodeBody(obj)
+	text, err := c.memory.Encode(obj)
+	if err != nil {
+		return false
+	}
+	encoded, err := codec.AppendBody(nil, text)
 	return err == nil && threeway.Equal(encoded, back)
 }
 
@@ -316,11 +321,11 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 				return lost.Hub{Maps: func() *listkeys.Tree { return l.maps }}, nil
 			}
 			now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(version)
-			to, err := c.registry.route(now, then.GroupVersion())
+			to, err := c.registry.graph.route(now, then.GroupVersion())
 			if err != nil {
 				return lost.Hub{}, err
 			}
-			from, err := c.registry.route(then, now.GroupVersion())
+			from, err := c.registry.graph.route(then, now.GroupVersion())
 			if err != nil {
 				return lost.Hub{}, err
 			}
@@ -332,7 +337,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 	if err != nil || l.verify == nil {
 		return restored, err
 	}
-	object, err := c.object.append(nil, headOf(l.back.to), restored)
+	object, err := c.object.append(nil, headOf(l.back.toType), restored)
 	if err != nil {
 		return payload{}, err
 	}
@@ -342,7 +347,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 // run takes a payload through steps. The given and the returned payload are neither in the
 // converter's buffer, nor shared with a function.
 func run(ctx context.Context, c *converter, p payload, steps ...*step) (payload, error) {
-	p, err := c.convertAlong(ctx, steps, p.Clone())
+	p, err := c.along(ctx, steps, p.Clone())
 	return p.Clone(), err
 }
 

@@ -62,9 +62,9 @@ func (o *object) body(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// parseObject reads the object at the cursor in one pass. After an error of the object or
+// parse reads the object at the cursor in one pass. After an error of the object or
 // of the cursor, the object holds the members that could be read.
-func (r *Registry) parseObject(m *codec.Memory, c *rawjson.Cursor, o *object) {
+func (o *object) parse(m *codec.Memory, metadata codec.Decoder, c *rawjson.Cursor) {
 	*o = object{metadata: noMetadata, labels: o.labels[:0], annotations: o.annotations[:0], members: o.members[:0]}
 	begin := c.Offset()
 	for c.Enter('{'); c.Next('{'); {
@@ -74,7 +74,7 @@ func (r *Registry) parseObject(m *codec.Memory, c *rawjson.Cursor, o *object) {
 		case "kind":
 			o.kind, _ = m.String(c)
 		case "metadata":
-			o.err = r.parseMetadata(m, c, o)
+			o.err = o.parseMetadata(m, metadata, c)
 		default:
 			c.Value()
 			o.members = append(o.members, c.Member())
@@ -88,7 +88,7 @@ func (r *Registry) parseObject(m *codec.Memory, c *rawjson.Cursor, o *object) {
 		o.err = errors.New("apiVersion and kind are required")
 	default:
 		var err error
-		if o.gv, err = r.groupVersion(o.apiVersion); err != nil {
+		if o.gv, err = schema.ParseGroupVersion(o.apiVersion); err != nil {
 			o.err = fmt.Errorf("apiVersion: %w", err)
 		}
 	}
@@ -96,7 +96,7 @@ func (r *Registry) parseObject(m *codec.Memory, c *rawjson.Cursor, o *object) {
 
 // parseMetadata reads the metadata at the cursor. It does not decode managedFields, which
 // may be larger than the rest of the object.
-func (r *Registry) parseMetadata(m *codec.Memory, c *rawjson.Cursor, o *object) error {
+func (o *object) parseMetadata(m *codec.Memory, metadata codec.Decoder, c *rawjson.Cursor) error {
 	o.metadata, o.meta = noMetadata, metav1.ObjectMeta{}
 	begin := c.Offset()
 	switch c.Begins() {
@@ -108,7 +108,7 @@ func (r *Registry) parseMetadata(m *codec.Memory, c *rawjson.Cursor, o *object) 
 		c.Value()
 		return errors.New("metadata is not a JSON object")
 	}
-	if err := r.decodeMetadata(m, c, reflect.ValueOf(&o.meta).Elem()); err != nil {
+	if err := metadata(m, c, reflect.ValueOf(&o.meta).Elem()); err != nil {
 		return fmt.Errorf("metadata: %w", err)
 	}
 	o.metadata = c.Since(begin)

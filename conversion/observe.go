@@ -34,21 +34,18 @@ func Observe(f func(Observation)) Option {
 }
 
 // count adds n objects of a kind.
-func (b *batch) count(kind schema.GroupVersionKind, n int) {
-	if b.seen == nil {
-		b.seen = map[schema.GroupVersionKind]int{}
+func (p *part) count(kind schema.GroupVersionKind, n int) {
+	if p.seen == nil {
+		p.seen = map[schema.GroupVersionKind]int{}
 	}
-	b.seen[kind] += n
+	p.seen[kind] += n
 }
 
-// knownKind returns the kind and version of an object, or the empty kind if the registry does not
+// known returns the kind and version of an object, or the empty kind if the registry does not
 // know them.
-func (r *Registry) knownKind(o *object) schema.GroupVersionKind {
-	gvk := o.gv.WithKind(o.kind)
-	if k := r.kinds[gvk.GroupKind()]; k != nil {
-		if _, ok := k.routes[[2]string{gvk.Version, gvk.Version}]; ok {
-			return gvk
-		}
+func (g graph) known(o *object) schema.GroupVersionKind {
+	if gvk := o.gv.WithKind(o.kind); g.has(gvk) {
+		return gvk
 	}
 	return schema.GroupVersionKind{}
 }

@@ -4,69 +4,93 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/crdkit/crdkit/internal/codec"
-	"github.com/crdkit/crdkit/internal/rawjson"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/review"
 )
 
 // request is a ConversionRequest.
 type request struct {
-	registry *Registry
-	memory   codec.Memory
-	desired  string // apiVersion
-	large    bool
-	objects  []object // unless the request is large
-	parts    []batch  // if it is
-	text     []byte   // of all objects
+	to    schema.GroupVersion // the desired version
+	text  []byte              // of all objects
+	parts []part              // of a large request
 }
 
-func (r *request) Reset(large bool) {
-	r.desired, r.large, r.objects, r.parts, r.text = "", large, r.objects[:0], nil, nil
-}
+// part is some of a request's objects in a row, and their results.
+type part struct {
+	list   []byte // the objects of a large request, joined by commas
+	offset int    // of the list
+	first  int    // the index of the first one
+	n      int    // how many have been converted
 
-func (r *request) Read(name []byte, c *rawjson.Cursor) error {
-	switch string(name) {
-	case "desiredAPIVersion":
-		r.desired, _ = r.memory.String(c)
-	case "objects":
-		return r.readObjects(c)
-	default:
-		c.Value()
-	}
-	return nil
+	text   []byte // the response so far, or what this part adds to it
+	seen   map[schema.GroupVersionKind]int
+	failed schema.GroupVersionKind
+	err    error // of the first object that failed
 }
 
 // partSize is the least number of bytes that are converted in one go, where there are more.
 const partSize = 32 << 10
 
-// readObjects reads the objects of a small request. It cuts those of a large one into parts, which
-// are read only when they are converted, because together they would take many times the memory of
+// readRequest reads a request, and has the converter parse the objects of a small one.
+func readRequest(req *review.Request, c *converter) (asked request, err error) {
+	desired := ""
+	for name := range req.Members {
+		switch string(name) {
+		case "desiredAPIVersion":
+			desired, _ = c.memory.String(&req.Cursor)
+		case "objects":
+			err = asked.readObjects(req, c)
+		default:
+			req.Cursor.Value()
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err := req.End(err); err != nil {
+		return asked, err
+	}
+	if desired == "" {
+		return asked, apierrors.NewBadRequest("request.desiredAPIVersion is required")
+	}
+	if asked.to, err = schema.ParseGroupVersion(desired); err != nil {
+		return asked, apierrors.NewBadRequest("request.desiredAPIVersion: " + err.Error())
+	}
+	return asked, nil
+}
+
+// readObjects parses the objects of a small request. It cuts those of a large one into parts, which
+// are parsed only when they are converted, because together they would take many times the memory of
 // their text.
-func (r *request) readObjects(c *rawjson.Cursor) error {
-	r.objects, r.parts, r.text = r.objects[:0], nil, nil
-	if c.Begins() == 'n' {
-		c.Value()
+func (asked *request) readObjects(req *review.Request, c *converter) error {
+	cursor, n := &req.Cursor, 0
+	begin := cursor.Offset()
+	asked.parts, c.objects = nil, c.objects[:0]
+	if cursor.Begins() == 'n' {
+		cursor.Value()
 		return nil
 	}
-	n, begin := 0, c.Offset()
-	for c.Enter('['); c.Next('['); n++ {
+	for cursor.Enter('['); cursor.Next('['); n++ {
 		switch {
-		case !r.large:
-			r.objects = slices.Grow(r.objects, 1)[:n+1]
-			r.registry.parseObject(&r.memory, c, &r.objects[n])
-		case c.Begins() != '{':
-			c.Enter('{') // an error
+		case !req.Large:
+			c.objects = slices.Grow(c.objects, 1)[:n+1]
+			c.objects[n].parse(&c.memory, c.registry.metadata, cursor)
+		case cursor.Begins() != '{':
+			cursor.Enter('{') // an error
 		default:
-			if last := len(r.parts) - 1; last < 0 || len(r.parts[last].list) >= partSize {
-				r.parts = append(r.parts, batch{first: n, offset: c.Offset()})
+			if last := len(asked.parts) - 1; last < 0 || len(asked.parts[last].list) >= partSize {
+				asked.parts = append(asked.parts, part{first: n, offset: cursor.Offset()})
 			}
-			c.Value()
-			part := &r.parts[len(r.parts)-1]
-			part.list = c.Since(part.offset)
+			cursor.Value()
+			p := &asked.parts[len(asked.parts)-1]
+			p.list = cursor.Since(p.offset)
 		}
-		if err := c.Err(); err != nil {
+		if err := cursor.Err(); err != nil {
 			return fmt.Errorf("request.objects[%d]: %w", n, err)
 		}
 	}
-	r.text = c.Since(begin)
+	asked.text = cursor.Since(begin)
 	return nil
 }

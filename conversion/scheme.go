@@ -52,11 +52,11 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 		spokeType := known[spoke]
 		_, spokeErr := r.kindOf(reflect.PointerTo(spokeType))
 		_, hubErr := r.kindOf(reflect.PointerTo(hubType))
-		if err := errors.Join(spokeErr, hubErr, r.registered(spokeType, hubType), r.registered(hubType, spokeType)); err != nil {
+		if err := errors.Join(spokeErr, hubErr, registered(r.scheme, spokeType, hubType), registered(r.scheme, hubType, spokeType)); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		s, h := r.typed(reflect.PointerTo(spokeType)), r.typed(reflect.PointerTo(hubType))
+		s, h := r.codecs.Form(reflect.PointerTo(spokeType)), r.codecs.Form(reflect.PointerTo(hubType))
 		errs = append(errs, r.add(true,
 			&step{from: spoke, to: hub, in: s, out: h, call: convert, shares: true},
 			&step{from: hub, to: spoke, in: h, out: s, call: convert, shares: true}))
@@ -65,8 +65,8 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 }
 
 // registered returns an error if the scheme has no function between two types.
-func (r *Registry) registered(from, to reflect.Type) error {
-	if !gvk.Converts(r.scheme, from, to) {
+func registered(s *runtime.Scheme, from, to reflect.Type) error {
+	if !gvk.Converts(s, from, to) {
 		return fmt.Errorf("conversion: the scheme has no function from %s to %s", from, to)
 	}
 	return nil

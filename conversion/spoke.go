@@ -66,7 +66,7 @@ func addTyped[A, B runtime.Object](r *Registry, hub bool, aToB func(ctx context.
 	if aToB == nil || bToA == nil {
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", a, b.Version)
 	}
-	formA, formB := r.typed(reflect.TypeFor[A]()), r.typed(reflect.TypeFor[B]())
+	formA, formB := r.codecs.Form(reflect.TypeFor[A]()), r.codecs.Form(reflect.TypeFor[B]())
 	return r.add(hub,
 		&step{from: a, to: b, in: formA, out: formB, call: func(ctx context.Context, in, out runtime.Object) error {
 			return aToB(ctx, in.(A), out.(B))

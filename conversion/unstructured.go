@@ -2,18 +2,12 @@ package conversion
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/crdkit/crdkit/internal/codec"
-	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // AddUnstructuredSpoke adds the two conversions between a version without a Go type, the spoke,
@@ -35,8 +29,9 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		return fmt.Errorf("conversion: %s has no version or no kind", spoke)
 	}
 	hub := schema.GroupVersionKind{Group: spoke.Group, Version: hubVersion, Kind: spoke.Kind}
-	var hubAs representation = unstructuredContent{}
-	if t := reflect.TypeFor[H](); t == reflect.TypeFor[*unstructured.Unstructured]() {
+	spokeForm := r.codecs.Form(reflect.TypeFor[*unstructured.Unstructured]())
+	hubForm := spokeForm
+	if t := reflect.TypeFor[H](); t == spokeForm.Type {
 		if hubVersion == "" {
 			return fmt.Errorf("conversion: the hub of %s is unstructured, and needs a version", spoke)
 		}
@@ -48,75 +43,16 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		if hubVersion != "" && hubVersion != kind.Version {
 			return fmt.Errorf("conversion: the hub of %s is %s, and not version %s", spoke, kind, hubVersion)
 		}
-		hub, hubAs = kind, r.typed(t)
+		hub, hubForm = kind, r.codecs.Form(t)
 	}
 	if toHub == nil || fromHub == nil {
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
 	}
 	return r.add(true,
-		&step{from: spoke, to: hub, in: unstructuredContent{}, out: hubAs, call: func(ctx context.Context, in, out runtime.Object) error {
+		&step{from: spoke, to: hub, in: spokeForm, out: hubForm, call: func(ctx context.Context, in, out runtime.Object) error {
 			return toHub(ctx, in.(*unstructured.Unstructured), out.(H))
 		}},
-		&step{from: hub, to: spoke, in: hubAs, out: unstructuredContent{}, call: func(ctx context.Context, in, out runtime.Object) error {
+		&step{from: hub, to: spoke, in: hubForm, out: spokeForm, call: func(ctx context.Context, in, out runtime.Object) error {
 			return fromHub(ctx, in.(H), out.(*unstructured.Unstructured))
 		}})
-}
-
-// unstructuredContent is the representation by a map.
-type unstructuredContent struct{}
-
-func (unstructuredContent) blank(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error) {
-	text, err := rawjson.Set(c.object.metadata, "managedFields", nil)
-	if err != nil {
-		return nil, err
-	}
-	metadata := map[string]any{}
-	if err := codec.Decode(text, &metadata); err != nil {
-		return nil, err
-	}
-	for name, m := range map[string]map[string]string{"labels": p.Labels, "annotations": p.Annotations} {
-		values := make(map[string]any, len(m))
-		for k, v := range m {
-			values[k] = v
-		}
-		if metadata[name] = values; len(m) == 0 {
-			delete(metadata, name)
-		}
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": t.APIVersion,
-		"kind":       t.Kind,
-		"metadata":   metadata,
-	}}, nil
-}
-
-func (f unstructuredContent) decode(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error) {
-	obj, err := f.blank(c, t, p)
-	if err != nil {
-		return nil, err
-	}
-	fields := map[string]any{}
-	if err := codec.Decode(p.Body, &fields); err != nil {
-		return nil, err
-	}
-	maps.Copy(obj.(*unstructured.Unstructured).Object, fields)
-	return obj, nil
-}
-
-func (unstructuredContent) encode(c *converter, obj runtime.Object) ([]byte, error) {
-	return c.encodeBody(obj.(*unstructured.Unstructured).Object)
-}
-
-func (unstructuredContent) metadata(c *converter, obj runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error) {
-	content := obj.(*unstructured.Unstructured).Object
-	content["apiVersion"], content["kind"] = t.APIVersion, t.Kind
-	metadata, ok := content["metadata"].(map[string]any)
-	if !ok {
-		return nil, nil, errors.New("the conversion function removed metadata, or replaced metadata by a value that is not an object")
-	}
-	var after metav1.ObjectMeta
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &after); err != nil {
-		return nil, nil, fmt.Errorf("the conversion function returned invalid metadata: %w", err)
-	}
-	return after.Labels, after.Annotations, checkMetadata(c.before, &after)
 }

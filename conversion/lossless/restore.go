@@ -186,7 +186,7 @@ func (v *view) payload() (lost.Payload, error) {
 	if err != nil {
 		return lost.Payload{}, err
 	}
-	body, err := lost.AppendBody(nil, text)
+	body, err := codec.AppendBody(nil, text)
 	return lost.Payload{Body: body, Labels: v.meta.Labels, Annotations: v.meta.Annotations}, err
 }
 

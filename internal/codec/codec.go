@@ -14,11 +14,12 @@ import (
 type Codecs struct {
 	decoders decoders
 	encoders encoders
+	forms    map[reflect.Type]*Form
 }
 
 // New returns Codecs for any types.
 func New() *Codecs {
-	return &Codecs{decoders{made: map[reflect.Type]*decoder{}}, encoders{}}
+	return &Codecs{decoders{made: map[reflect.Type]*decoder{}}, encoders{}, map[reflect.Type]*Form{}}
 }
 
 // Decoder returns the decoder of a type. That of a struct passes over the members at the
@@ -42,13 +43,6 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 		v.SetZero() // the decoder may have set some of it
 		return Decode(dropDuplicates(text), v.Addr().Interface())
 	}
-}
-
-// Allocator returns a function that returns pointers to new values of a type. Those of one Memory
-// may share allocations.
-func (c *Codecs) Allocator(t reflect.Type) func(m *Memory) reflect.Value {
-	allocate := c.decoders.allocator(t)
-	return func(m *Memory) reflect.Value { return reflect.NewAt(t, allocate(m).p) }
 }
 
 // Encoder returns the encoder of a type.

@@ -12,6 +12,7 @@ import (
 // Memory is for the decoders and encoders of one Codecs, in one goroutine. Decoded values share
 // allocations of up to 16 KiB, and are never overwritten.
 type Memory struct {
+	cursor  rawjson.Cursor  // in the object that is decoded
 	strings strings.Builder // strings that are decoded
 	words   []string        // lists of strings that are decoded
 	slabs   []slab          // what pointers point to, by type

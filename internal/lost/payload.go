@@ -73,25 +73,11 @@ func payloadOf(document []byte) (p Payload, err error) {
 		}
 	}
 	p = Payload{Labels: metadata.Labels, Annotations: metadata.Annotations}
-	p.Body, err = AppendBody(nil, document)
+	p.Body, err = codec.AppendBody(nil, document)
 	return p, err
 }
 
 type metadataOf struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-// AppendBody appends the body of an object to dst, which is empty.
-func AppendBody(dst, object []byte) ([]byte, error) {
-	dst = append(dst, '{')
-	for m, err := range rawjson.Members(object) {
-		if err != nil {
-			return nil, err
-		}
-		if name := string(m.Name); name != "apiVersion" && name != "kind" && name != "metadata" {
-			dst = rawjson.AppendMember(dst, m.Text)
-		}
-	}
-	return append(dst, '}'), nil
 }

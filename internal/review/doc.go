@@ -5,6 +5,6 @@
 //
 // The framing checks the method, the content type and the size, finds the
 // version and the UID, sets the deadline, and writes an answer that the API
-// server accepts, also when everything went wrong. It cuts the review as text
-// and decodes nothing but strings.
+// server accepts, also when everything went wrong. It decodes nothing but
+// strings: a handler loops over the members of the [Request].
 package review

@@ -167,16 +167,16 @@ func tooLarge(size, limit int64) error {
 
 // grow allocates a larger buffer for the body. A client may promise much and send little, so that the buffer
 // is at most eight times as large as the part that has arrived.
-func (b *buffers) grow(contentLength int64) error {
-	size := 2*len(b.body) + 4<<10
-	if rest := contentLength - int64(len(b.body)); rest >= 0 {
-		size = min(8*len(b.body)+16<<10, len(b.body)+int(rest)+bytes.MinRead)
+func (req *Request) grow(contentLength int64) error {
+	size := 2*len(req.body) + 4<<10
+	if rest := contentLength - int64(len(req.body)); rest >= 0 {
+		size = min(8*len(req.body)+16<<10, len(req.body)+int(rest)+bytes.MinRead)
 	}
-	if err := b.account.Take(size); err != nil {
+	if err := req.Take(size); err != nil {
 		return err
 	}
-	b.account.give(int64(cap(b.body))) // once it has been copied
-	b.body = append(make([]byte, 0, size), b.body...)
+	req.give(int64(cap(req.body))) // once it has been copied
+	req.body = append(make([]byte, 0, size), req.body...)
 	return nil
 }
 

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,17 +17,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/logtext"
-	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // Protocol is one kind of review.
 type Protocol struct {
 	Group, Kind string
-	// New returns what reads the members of requests, one after another.
-	New func() Members
-	// Answer appends the JSON of the response to b. It must not keep any of the request, whose
-	// memory is used again for the next one.
-	Answer func(ctx context.Context, req *Request, b []byte) ([]byte, error)
+	// Answer reads a request, and returns its answer: [Request.Begin] with the JSON of the response. It
+	// must not keep any of the request, whose memory is used again for the next one.
+	Answer func(ctx context.Context, req *Request) ([]byte, error)
 	// Failure returns the JSON of a response for a request that failed.
 	// If it is nil, a failure is an HTTP error with a Status: that
 	// makes the API server apply a failure policy or try again.
@@ -42,14 +37,6 @@ type Protocol struct {
 	apiVersions []string
 }
 
-// buffers is the memory of one request, for the next one.
-type buffers struct {
-	account  account
-	body     []byte
-	parser   parser
-	response []byte
-}
-
 // Handler serves the protocol. All handlers of the process share the memory for reviews.
 func (p Protocol) Handler() http.Handler { return p.handler(process()) }
 
@@ -57,80 +44,32 @@ func (p Protocol) handler(m *memory) http.Handler {
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		buf, _ := pool.Get().(*buffers)
-		if buf == nil {
-			buf = &buffers{}
+		req, _ := pool.Get().(*Request)
+		if req == nil {
+			req = &Request{}
 		}
-		buf.account.memory = m
+		*req = Request{protocol: &p, account: account{memory: m}, body: req.body[:0], response: req.response[:0]}
 		defer func() {
-			buf.account.give(buf.account.size.Load())
-			if cap(buf.body)+cap(buf.response) <= Small {
-				buf.parser.Pieces = nil
-				pool.Put(buf)
+			req.give(req.size.Load())
+			if cap(req.body)+cap(req.response) <= Small {
+				pool.Put(req)
 			}
 		}()
-		req := &buf.parser.Request
-		*req = Request{Members: req.Members, account: &buf.account}
-		response, err := p.review(w, r, buf)
+		end, err := req.answer(w, r)
 		if err != nil {
-			failed := Request{APIVersion: req.APIVersion, UID: req.UID, account: req.account}
-			buf.body, buf.parser = nil, parser{} // the client may be slow to read why
-			buf.account.give(buf.account.size.Load())
+			req.give(req.size.Load())
+			// The client may be slow to read why.
+			*req = Request{protocol: &p, account: account{memory: m}, APIVersion: req.APIVersion, UID: req.UID}
 			if Refused(err) {
 				// net/http would cut off a client that is still sending, before it reads the answer.
 				_, _ = io.CopyN(io.Discard, r.Body, m.max)
 			}
-			p.fail(r, w, &failed, err)
+			req.fail(w, r, err)
 			return
 		}
-		buf.response = append(response, '}')
-		writeJSON(w, http.StatusOK, req.Pieces, buf.response)
+		req.response = append(end, '}')
+		writeJSON(w, http.StatusOK, req.Pieces, req.response)
 	})
-}
-
-// review reads a request, and returns the end of its answer: what does not follow req.Pieces.
-func (p *Protocol) review(w http.ResponseWriter, r *http.Request, buf *buffers) ([]byte, error) {
-	waits, release := whileClientWaits(r.Context(), w)
-	defer release()
-	req := &buf.parser.Request
-	if err := buf.read(r); err != nil {
-		return nil, err
-	}
-	large := p.InParts && len(buf.body) > Small
-	if !large {
-		take := func(n int) error { return req.takeSoon(waits, n) }
-		if len(buf.body) > Small {
-			take = req.Take
-		}
-		if err := take(Cost(buf.body)); err != nil {
-			return nil, err
-		}
-	}
-	if err := buf.parser.parse(p, buf.body, large); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	ctx, cancel := withTimeout(waits, r)
-	defer cancel()
-	return p.answerOrRecover(ctx, req, p.begin(buf.response[:0], req))
-}
-
-// answerOrRecover makes a panic an error, so that this request gets an answer with its UID.
-func (p *Protocol) answerOrRecover(ctx context.Context, req *Request, b []byte) (response []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("panic: %v", v)
-			klog.FromContext(ctx).Error(logtext.Error(err), "Webhook panicked",
-				"review", p.Kind, "uid", logtext.Text(string(req.UID)), "stack", string(debug.Stack()))
-		}
-	}()
-	return p.Answer(ctx, req, b)
-}
-
-// begin appends what comes before the response.
-func (p *Protocol) begin(b []byte, req *Request) []byte {
-	b = rawjson.AppendQuote(append(b, `{"kind":`...), p.Kind)
-	b = rawjson.AppendQuote(append(b, `,"apiVersion":`...), req.APIVersion)
-	return append(b, `,"response":`...)
 }
 
 // fail answers in the protocol if that has failures, otherwise with a Status. The
@@ -139,8 +78,8 @@ func (p *Protocol) begin(b []byte, req *Request) []byte {
 // response as a Status or not at all (rest.Result.Error).
 //
 // Failures are logged as information, because zap adds a stack to errors: that of this function.
-func (p *Protocol) fail(r *http.Request, w http.ResponseWriter, req *Request, err error) {
-	ctx := r.Context()
+func (req *Request) fail(w http.ResponseWriter, r *http.Request, err error) {
+	ctx, p := r.Context(), req.protocol
 	if p.Failed != nil {
 		p.Failed(ctx, err)
 	}
@@ -148,11 +87,11 @@ func (p *Protocol) fail(r *http.Request, w http.ResponseWriter, req *Request, er
 	inProtocol := !refused && p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion)
 	status := Status(err)
 	again := refused && status.Code == http.StatusServiceUnavailable
-	if again && req.account.memory.worthLine() || !again && (refused || inProtocol || status.Code >= http.StatusInternalServerError) {
+	if again && req.memory.worthLine() || !again && (refused || inProtocol || status.Code >= http.StatusInternalServerError) {
 		klog.FromContext(ctx).Info("Webhook request failed", "err", logtext.Error(err), "review", p.Kind, "path", logtext.Text(r.URL.Path), "uid", logtext.Text(string(req.UID)))
 	}
 	if inProtocol {
-		writeJSON(w, http.StatusOK, nil, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))
+		writeJSON(w, http.StatusOK, nil, append(append(req.Begin(), p.Failure(req, err)...), '}'))
 		return
 	}
 	details := metav1.StatusDetails{}
@@ -222,57 +161,6 @@ func Status(err error) metav1.Status {
 	default:
 		return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "%s", logtext.Cut(err.Error(), MaxMessage)).Status()
 	}
-}
-
-// read reads the body of a well-formed request.
-func (b *buffers) read(r *http.Request) error {
-	if r.Method != http.MethodPost {
-		return status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-			"method %s is not allowed: a review is POSTed", r.Method)
-	}
-	if contentType := r.Header.Get("Content-Type"); !isJSON(contentType) {
-		return status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			"content type %q is not supported: a review is application/json", contentType)
-	}
-	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			"content encoding %q is not supported: a review is not compressed", e)
-	}
-	if r.Body == nil { // net/http's server never leaves it out
-		return apierrors.NewBadRequest("the body is empty")
-	}
-	if limit := b.account.memory.max; r.ContentLength > limit {
-		return tooLarge(r.ContentLength, limit)
-	}
-	b.body = b.body[:0]
-	err := b.account.Take(cap(b.body))
-	for err == nil {
-		var n int
-		if len(b.body) == cap(b.body) {
-			err = b.grow(r.ContentLength)
-			continue
-		}
-		n, err = r.Body.Read(b.body[len(b.body):cap(b.body)])
-		b.body = b.body[:len(b.body)+n]
-	}
-	var refused refusal
-	switch {
-	case errors.As(err, &refused):
-		return err
-	case err != io.EOF:
-		return apierrors.NewBadRequest(fmt.Sprintf("the body cannot be read: %v", err))
-	case len(b.body) == 0:
-		return apierrors.NewBadRequest("the body is empty")
-	}
-	return nil
-}
-
-func isJSON(contentType string) bool {
-	if contentType == "application/json" { // as the API server writes it
-		return true
-	}
-	mediaType, _, err := mime.ParseMediaType(contentType)
-	return err == nil && mediaType == "application/json"
 }
 
 func status(code int32, reason metav1.StatusReason, format string, args ...any) *apierrors.StatusError {

@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
 )
 
@@ -31,37 +30,48 @@ func protocol(answer func(ctx context.Context, req *review.Request) ([]byte, err
 			return fmt.Appendf(nil, `{"uid":%q,"echo":%s}`, req.UID, req.Raw), nil
 		}
 	}
-	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", New: func() review.Members { return &members{} }, Answer: func(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
-		response, err := answer(ctx, req)
-		return append(b, response...), err
+	return reading(func(ctx context.Context, req *review.Request, _ members) ([]byte, error) { return answer(ctx, req) })
+}
+
+// reading answers with what a function makes of the members of the request.
+func reading(answer func(ctx context.Context, req *review.Request, m members) ([]byte, error)) review.Protocol {
+	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", Answer: func(ctx context.Context, req *review.Request) ([]byte, error) {
+		if m := read(req); req.End(nil) != nil {
+			return nil, req.End(nil)
+		} else if response, err := answer(ctx, req, m); err != nil {
+			return nil, err
+		} else {
+			return append(req.Begin(), response...), nil
+		}
 	}}
 }
 
-// members reads a member of a request, and its list.
+// members are a member of a request, and its list.
 type members struct {
 	desired string   // its text
 	objects []string // the texts of its elements
 }
 
-func (m *members) Reset(bool) { *m = members{} }
-
-func (m *members) Read(name []byte, c *rawjson.Cursor) error {
-	switch string(name) {
-	case "desired":
-		m.desired = string(c.Value())
-	case "objects":
-		m.objects = nil
-		if c.Begins() == 'n' {
+func read(req *review.Request) (m members) {
+	c := &req.Cursor
+	for name := range req.Members {
+		switch string(name) {
+		case "desired":
+			m.desired = string(c.Value())
+		case "objects":
+			m.objects = nil
+			if c.Begins() == 'n' {
+				c.Value()
+				break
+			}
+			for c.Enter('['); c.Next('['); {
+				m.objects = append(m.objects, string(c.Value()))
+			}
+		default:
 			c.Value()
-			break
 		}
-		for c.Enter('['); c.Next('['); {
-			m.objects = append(m.objects, string(c.Value()))
-		}
-	default:
-		c.Value()
 	}
-	return nil
+	return m
 }
 
 func withFailure(p review.Protocol) review.Protocol {
@@ -121,6 +131,7 @@ func TestHandler_BadRequests(t *testing.T) {
 		"no request":                   {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1"}`, code: 400, message: "has no request"},
 		"a request that is null":       {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":null}`, code: 400, message: "has no request"},
 		"a request that is no object":  {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":7}`, code: 400, message: "expected object"},
+		"two requests":                 {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{},"request":null}`, code: 400, message: "the TestReview has two requests"},
 		"a request without a UID":      {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{}}`, code: 400, message: "has no uid"},
 		"a request with a long UID":    {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{"uid":"` + strings.Repeat("<", 2000) + `"}}`, code: 400, message: "has no uid of up to 1024 bytes"},
 		"a request with a numeric UID": {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{"uid":1}}`, code: 400, message: "has no uid"},
