@@ -40,8 +40,8 @@
 // # Limitations
 //
 // Run ignores the manifests of a release, so it calls no admission webhooks and no policies: give the objects to
-// equivalence.Stored to compare how those of two releases decide. Run does not check whether the server accepts the new CRD, or which
-// versions are no longer served; use package schema/breaking for that. It ignores managedFields, and compares list
-// elements by their position, even in lists that merge by keys. The rollback begins after a write in the storage version.
-// If a webhook answers with an HTTP error, the message differs from the server's.
+// equivalence.Stored to compare how those of two releases decide. Run does not check whether the server accepts the
+// new CRD, or which versions are no longer served; use package schema/breaking for that. It ignores managedFields,
+// and compares list elements by their position, even in lists that merge by keys. The rollback begins after a write
+// in the storage version. If a webhook answers with an HTTP error, the message differs from the server's.
 package rehearse
