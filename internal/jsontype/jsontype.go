@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -30,9 +31,17 @@ func (f *Field) Has(option string) bool {
 // Fields are those of one struct.
 type Fields []Field
 
-// FieldsOf returns the fields that a struct has in JSON, in the order of encoding/json; nil for another type.
+var known sync.Map // Fields by reflect.Type
+
+// FieldsOf returns the fields that a struct has in JSON, in the order of encoding/json; nil for another type. The result is
+// shared, and must not be changed.
 func FieldsOf(t reflect.Type) Fields {
-	return slices.DeleteFunc(AllFields(t), func(f Field) bool { return f.Hidden })
+	if fields, ok := known.Load(t); ok {
+		return fields.(Fields)
+	}
+	fields := slices.DeleteFunc(AllFields(t), func(f Field) bool { return f.Hidden })
+	known.Store(t, fields)
+	return fields
 }
 
 // Named returns the field with a name in JSON, or nil.
