@@ -73,8 +73,8 @@ func fromTheTop(t reflect.Type, encode encoder) Encoder {
 	}
 }
 
-// fieldsOf returns the fields of a struct in JSON; ok is false if something is unusual, such as two
-// fields of one name.
+// fieldsOf returns the fields of a struct in JSON, which must not be changed; ok is false if something is unusual, such as
+// two fields of one name.
 func fieldsOf(t reflect.Type) (fields jsontype.Fields, ok bool) {
 	fields = jsontype.AllFields(t)
 	return fields, len(fields) <= 64 && !slices.ContainsFunc(fields, func(f jsontype.Field) bool {

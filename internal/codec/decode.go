@@ -352,6 +352,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 	}
 	// The API server writes the members of custom objects in this order; so the next one
 	// is easy to guess.
+	fields = slices.Clone(fields)
 	slices.SortFunc(fields, func(a, b jsontype.Field) int { return strings.Compare(a.JSON, b.JSON) })
 	members := make([]memberDecoder, len(fields))
 	for i, f := range fields {

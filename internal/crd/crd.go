@@ -75,8 +75,8 @@ func (d *Definition) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// Schema returns the first schema of a kind's version in the definitions, or an error if there is none. An
-// empty version stands for any.
+// Schema returns the schema of a version of a kind. It takes the first one in the definitions, and returns an error if they
+// have none. If the version is empty, any will do.
 func Schema(definitions []*Definition, kind schema.GroupKind, version string) (map[string]any, error) {
 	for _, d := range definitions {
 		for _, v := range d.Spec.Versions {

@@ -31,17 +31,15 @@ func (f *Field) Has(option string) bool {
 // Fields are those of one struct.
 type Fields []Field
 
-var known sync.Map // Fields by reflect.Type
-
 // FieldsOf returns the fields that a struct has in JSON, in the order of encoding/json; nil for another type. The result is
 // shared, and must not be changed.
 func FieldsOf(t reflect.Type) Fields {
-	if fields, ok := known.Load(t); ok {
-		return fields.(Fields)
+	all := AllFields(t)
+	hidden := func(f Field) bool { return f.Hidden }
+	if slices.ContainsFunc(all, hidden) {
+		all = slices.DeleteFunc(slices.Clone(all), hidden)
 	}
-	fields := slices.DeleteFunc(AllFields(t), func(f Field) bool { return f.Hidden })
-	known.Store(t, fields)
-	return fields
+	return all
 }
 
 // Named returns the field with a name in JSON, or nil.
@@ -54,10 +52,15 @@ func (fields Fields) Named(name string) *Field {
 	return nil
 }
 
+var known sync.Map // Fields by reflect.Type
+
 // AllFields is like FieldsOf, with the hidden fields.
 func AllFields(t reflect.Type) Fields {
 	if t.Kind() != reflect.Struct {
 		return nil
+	}
+	if fields, ok := known.Load(t); ok {
+		return fields.(Fields)
 	}
 	all := appendFields(make(Fields, 0, t.NumField()+1), Field{Struct: t}) // a TypeMeta has two
 	for i := range all {
@@ -68,6 +71,7 @@ func AllFields(t reflect.Type) Fields {
 			}
 		}
 	}
+	known.Store(t, all)
 	return all
 }
 
