@@ -112,8 +112,8 @@ func eachSchema(s *apiextensionsv1.JSONSchemaProps, path string, visit func(path
 	}
 }
 
-// countRulesOf counts what the rules say about a write. Mutations of a denied request are not known, so the rules get its object as
-// the client sent it.
+// countRulesOf counts what the rules say about a write. Mutations of a denied request are not known, so the rules get its
+// object as the client sent it.
 func (s *side) countRulesOf(ctx context.Context, w write, r response) {
 	c := s.counters.rules[w.kind.gvk.String()]
 	if c == nil || w.object == nil {

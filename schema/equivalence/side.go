@@ -82,9 +82,11 @@ func newSide(ctx context.Context, name string, release schema.Release, stored []
 	for _, m := range append(slices.Clone(s.manifests), s.probes()...) {
 		opts = append(opts, apiservertest.Objects(m))
 	}
-	for _, object := range stored {
-		opts = append(opts, apiservertest.Stored(jsonOf(object)))
+	texts := make([][]byte, len(stored))
+	for i, object := range stored {
+		texts[i] = jsonOf(object)
 	}
+	opts = append(opts, apiservertest.Stored(texts...))
 	var err error
 	if s.server, err = apiservertest.New(ctx, opts...); err != nil {
 		for _, m := range s.manifests {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,10 +76,8 @@ func (w *worker) round(ctx context.Context) {
 			if next.object = e.edit(now.object); w.random.IntN(8) == 0 {
 				next.object = fresh
 			}
-			switch updated := w.both(ctx, next, now); {
-			case updated.same:
-				now = updated
-			case updated.exists:
+			var ok bool
+			if now, ok = w.update(ctx, next, now); !ok {
 				w.cleanUp(ctx, created)
 				return
 			}
@@ -108,25 +107,36 @@ func (w *worker) replay(ctx context.Context, object map[string]any) {
 		}
 		w.keep(k, now.object)
 		e := &editor{w.random, w.rules.all, w.bounds.all, append(w.generated[k], now.object)}
-		for i := range 3 + 2*len(w.users) {
-			request.op, request.old, request.object = Update, now.object, now.object
-			switch {
-			case i >= 2*len(w.users):
-				request.user, request.object = pick(w.random, w.users), e.edit(now.object)
-			case i%2 == 0:
-				request.user = w.users[i/2]
-			case k.hasStatus:
-				request.user, request.op = w.users[i/2], UpdateStatus
-			default:
-				continue
+		operations := []Operation{Update}
+		if k.hasStatus {
+			operations = append(operations, UpdateStatus)
+		}
+		ok := false
+		for _, request.user = range w.users {
+			for _, request.op = range operations {
+				request.old, request.object = now.object, now.object
+				if now, ok = w.update(ctx, request, now); !ok {
+					return
+				}
 			}
-			if updated := w.both(ctx, request, now); updated.same {
-				now = updated
-			} else if updated.exists {
-				return // its resourceVersions are not those of both releases
+		}
+		for range 3 {
+			request.op, request.user = Update, pick(w.random, w.users)
+			request.old, request.object = now.object, e.edit(now.object)
+			if now, ok = w.update(ctx, request, now); !ok {
+				return
 			}
 		}
 	}
+}
+
+// update sends an update of an object, and returns its state. It reports whether that is the same in both releases.
+func (w *worker) update(ctx context.Context, request write, now state) (_ state, ok bool) {
+	updated := w.both(ctx, request, now)
+	if updated.same {
+		return updated, true
+	}
+	return now, !updated.exists
 }
 
 // maxPool is how many objects a worker keeps of each kind.
@@ -273,6 +283,7 @@ func (c *comparison) add(d *Difference) (expected bool) {
 // ask sends a request to both releases, and compares the responses. The difference is nil if the responses agree.
 func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Difference, [2]response) {
 	var r [2]response
+	name := w.nameOf(write)
 	for i, s := range w.sides {
 		object := write.object
 		if versions[i] != "" && object != nil {
@@ -280,7 +291,7 @@ func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Dif
 			u.SetResourceVersion(versions[i])
 			object = u.Object
 		}
-		r[i] = s.send(ctx, write.kind, write.op, write.user, write.namespace, w.nameOf(write), object)
+		r[i] = s.send(ctx, write.kind, write.op, write.user, write.namespace, name, object)
 		if r[i].fault != nil {
 			if ctx.Err() == nil {
 				w.abort(fmt.Errorf("%s: %s %s: %w", s.name, write.op, write.kind.gvk, r[i].fault))
@@ -292,15 +303,15 @@ func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Dif
 	d.key = signature{write.kind, write.op, "", ""}
 	switch {
 	case r[0].Allowed != r[1].Allowed:
-		d.key.how, d.key.text = "denied before", d.Before.general(w.nameOf(write))
+		d.key.how, d.key.text = "denied before", d.Before.general(name)
 		if r[0].Allowed {
-			d.key.how, d.key.text = "denied after", d.After.general(w.nameOf(write))
+			d.key.how, d.key.text = "denied after", d.After.general(name)
 		}
 	case !r[0].Allowed:
 		if !w.messages || d.Before.causes() == d.After.causes() {
 			return nil, r
 		}
-		d.key.how, d.key.text = "messages", d.Before.general(w.nameOf(write))+"\n"+d.After.general(w.nameOf(write))
+		d.key.how, d.key.text = "messages", d.Before.general(name)+"\n"+d.After.general(name)
 	default:
 		jsondiff.Walk(r[0].object, r[1].object, func(found jsondiff.Difference) {
 			d.Changed = append(d.Changed, found.Where())
@@ -394,8 +405,12 @@ func (w *worker) again(ctx context.Context, write write) *Difference {
 	return d
 }
 
-// shrinkTries is how many requests are tried to make a difference smaller.
-const shrinkTries = 300
+// shrinkTries is how many requests are tried to make a difference smaller. Only requests that take long, such as those that exceed
+// the cost limit of an expression, reach shrinkTime first, which depends on the machine.
+const (
+	shrinkTries = 300
+	shrinkTime  = time.Minute
+)
 
 // shrink makes the request of a difference smaller.
 func (w *worker) shrink(ctx context.Context, d *Difference) {
@@ -412,7 +427,8 @@ func (w *worker) shrink(ctx context.Context, d *Difference) {
 	if d.write.name != "" || !keep(d.write) {
 		return // an object that may be stored, but not created
 	}
-	over := func() bool { return tries >= shrinkTries || ctx.Err() != nil }
+	began := time.Now()
+	over := func() bool { return tries >= shrinkTries || time.Since(began) > shrinkTime || ctx.Err() != nil }
 	shrink.Objects([]map[string]any{d.write.object, d.write.old}, over, func(objects []map[string]any) bool {
 		next := d.write
 		next.object, next.old = objects[0], objects[1]
