@@ -51,13 +51,13 @@ TESTFLAGS = -p 3 -timeout 40m
 .PHONY: test
 test: export CRDKIT_REQUIRE_CONTROLPLANE = 1
 test: controlplane ## Run the tests of every module, end to end too. `make verify` also checks the rest.
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(TESTED:%=test/%)
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(TESTED:%=go-test/%)
 
 # Ginkgo refuses -parallel.
 GINKGO = github.com/crdkit/crdkit/interop/controllerruntime/moving/step0
 
 # The tests of one module.
-test/%:
+go-test/%:
 	go -C $* test -vet=off $(TESTFLAGS) -parallel 8 $$(go -C $* list ./... | grep -vx $(GINKGO))
 	$(if $(filter interop/%,$*),go -C $* test -vet=off $(TESTFLAGS) $(GINKGO))
 
@@ -65,7 +65,7 @@ test/%:
 verify: export CRDKIT_REQUIRE_CONTROLPLANE = 1
 verify: export CRDKIT_VERIFY = 1
 verify: lint generate-check controlplane ## Run everything: static checks, all tests with the race detector, the long ones too.
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(TESTED:%=test/%) TESTFLAGS="$(TESTFLAGS) -race -skip $(WITHOUT_RACE)"
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(TESTED:%=go-test/%) TESTFLAGS="$(TESTFLAGS) -race -skip $(WITHOUT_RACE)"
 	go test -vet=off $(TESTFLAGS) -run $(WITHOUT_RACE) ./roundtrip ./schema/equivalence
 	@$(MAKE) --no-print-directory demo demo-cluster
 	@$(MAKE) --no-print-directory corpus
@@ -93,7 +93,7 @@ bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <val
 
 .PHONY: recording
 recording: demo-binaries ## Run the demo and record it for the README: docs/demo.svg.
-	@svg=$$($(EMBEDDED_DEMO) | go run ./internal/testing/recording) && echo "$$svg" >docs/demo.svg
+	@svg=$$($(EMBEDDED_DEMO) | go run ./test/recording) && echo "$$svg" >docs/demo.svg
 
 T ?= 60s
 
@@ -109,7 +109,7 @@ soak: controlplane ## Run two replicas for T under fault injection, and count fa
 .PHONY: differential
 differential: N ?= 20000
 differential: controlplane ## Compare schema, schema/apiservertest and scheme/resource with a real kube-apiserver: N=20000 requests, SEED=… again.
-	@go build -o bin/ ./internal/testing/differential/cmd/differential ./internal/testing/sequence/cmd/sequence
+	@go build -o bin/ ./test/differential/cmd/differential ./test/sequence/cmd/sequence
 	@bin/differential -n $(N) $(if $(SEED),-seed $(SEED))
 	@bin/sequence -n $(N) $(if $(SEED),-seed $(SEED))
 
@@ -130,7 +130,7 @@ test-matrix: export CRDKIT_VERIFY = 1
 test-matrix: N ?= 20000
 test-matrix: ## Run what needs a control plane, and differential, against each Kubernetes: VERSIONS="1.33 1.34".
 	@$(MAKE) --no-print-directory $(addsuffix /bin/.built,$(RELEASES))
-	@go build -o bin/ ./internal/testing/differential/cmd/differential ./internal/testing/matrix/cmd/matrix
+	@go build -o bin/ ./test/differential/cmd/differential ./test/matrix/cmd/matrix
 	@bin/matrix -n $(N) $(if $(SEED),-seed $(SEED)) -modules "$(TESTED)" $(RELEASES)
 
 .PHONY: release-check

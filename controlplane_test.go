@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // TestControlPlane_Missing says once, for all packages, what is left out where there is no

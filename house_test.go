@@ -49,7 +49,7 @@ func TestPackages_StaySmall(t *testing.T) {
 		"webhook/metrics":            {clientGo + "/rest", clientGo + "/kubernetes", apiServer, extensions, cel, this + "/examples"},
 		"webhook/registration": {apiServer, extensions, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer",
 			clientGo + "/applyconfigurations", this + "/conversion", this + "/admission", this + "/schema", this + "/examples"},
-		"cmd/crdcheck": slices.Concat(offline, []string{this + "/internal/testing"}),
+		"cmd/crdcheck": slices.Concat(offline, []string{this + "/test"}),
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+pkg).Output()
@@ -87,11 +87,11 @@ func TestImports_RunDownward(t *testing.T) {
 			continue
 		}
 		from = strings.TrimPrefix(from, this)
-		testing := strings.HasPrefix(from, "internal/testing/")
+		fromTest := strings.HasPrefix(from, "test/")
 		switch {
-		case strings.HasPrefix(to, "internal/testing/") && !testing && !strings.HasPrefix(from, "examples/"):
+		case strings.HasPrefix(to, "test/") && !fromTest && !strings.HasPrefix(from, "examples/"):
 			t.Errorf("%s ships, and imports %s", from, to)
-		case strings.HasPrefix(from, "internal/") && !testing && !strings.HasPrefix(to, "internal/"):
+		case strings.HasPrefix(from, "internal/") && !strings.HasPrefix(to, "internal/"):
 			t.Errorf("%s is shared, and imports %s", from, to)
 		}
 	}

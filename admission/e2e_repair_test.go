@@ -22,8 +22,8 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/webhooktest"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // TestRepair_OnAnAPIServer stores pizzas with an unreadable annotation in the spoke, before

@@ -14,7 +14,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/logcheck"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 func TestLogger_SaysWhatTheRequestIs(t *testing.T) {

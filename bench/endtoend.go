@@ -31,7 +31,7 @@ import (
 	e2e "github.com/crdkit/crdkit/bench/e2e/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 const (

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/typecrd"
 	"github.com/crdkit/crdkit/roundtrip"
+	"github.com/crdkit/crdkit/test/typecrd"
 )
 
 // workers is a kind with one pod template.

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/webhooktest"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // TestHandler_RealAPIServer checks the handler, and every form of

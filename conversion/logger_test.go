@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/logcheck"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // Strings of clients and functions are escaped in the log, and bounded there and in the answer.

@@ -30,10 +30,10 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
 	"github.com/crdkit/crdkit/roundtrip"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/mdtest"
 )
 
 // project is a public project whose kinds have conversions.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
+	"github.com/crdkit/crdkit/test/mdtest"
 )
 
 // pages returns the documentation of the repository.

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
-	"github.com/crdkit/crdkit/internal/testing/webhooktest"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/mdtest"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 func TestContributing_CodeIsCompiled(t *testing.T) {

@@ -24,9 +24,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
-	"github.com/crdkit/crdkit/internal/testing/webhooktest"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/mdtest"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // diary is what the API server has asked, in order.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
+	"github.com/crdkit/crdkit/test/mdtest"
 )
 
 // TestMove_CodeIsCompiled checks that the code of the page is that of the packages which its

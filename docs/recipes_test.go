@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdkit/crdkit/internal/testing/gobuild"
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/gobuild"
+	"github.com/crdkit/crdkit/test/mdtest"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // recipes has the code of the page.

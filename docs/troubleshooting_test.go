@@ -31,8 +31,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/mdtest"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // TestTroubleshooting breaks what each section of the page is about, sees that kubectl prints

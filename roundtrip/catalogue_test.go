@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // Job is the test kind. Its versions differ in how they hold the limits: those that are

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/typecrd"
+	"github.com/crdkit/crdkit/test/typecrd"
 )
 
 // Workers is a kind of the size that operators' kinds have: both versions have a pod template.

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/tier"
 	crdschema "github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // A thing has any spec; v1 is the hub.

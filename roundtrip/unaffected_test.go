@@ -17,7 +17,7 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // Route is a kind whose older version lacks the weight of a rule and the note of a label. An annotation

@@ -13,8 +13,8 @@ import (
 
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // recorded has the warnings of a server.

@@ -11,8 +11,8 @@ import (
 
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // cure is what an advice says to do, as pairs of old and new text. A list of them has the

@@ -8,10 +8,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/crdfuzz"
-	"github.com/crdkit/crdkit/internal/testing/differential"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/crdfuzz"
+	"github.com/crdkit/crdkit/test/differential"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // TestRequests_LikeTheAPIServer sends every request of testdata/traps to a real API server

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // TestMemory attacks servers in processes with a memory limit. (The race detector takes several times

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/klog/v2"
 
-	"github.com/crdkit/crdkit/internal/testing/logcheck"
+	"github.com/crdkit/crdkit/test/logcheck"
 	"github.com/crdkit/crdkit/webhook"
 )
 

@@ -23,9 +23,9 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/tier"
-	"github.com/crdkit/crdkit/internal/testing/webhooktest"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/tier"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // These tests show, on a real API server, what docs/security-model.md says about a user of the custom resource.

@@ -22,8 +22,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
+	"github.com/crdkit/crdkit/test/controlplane"
+	boxes "github.com/crdkit/crdkit/test/migratetest"
 )
 
 // control runs a controller for the boxes, with the least rights, until the test ends.

@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	warehouses "github.com/crdkit/crdkit/internal/testing/migratetest"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/controlplane"
+	warehouses "github.com/crdkit/crdkit/test/migratetest"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // Nothing but the storage version changes.

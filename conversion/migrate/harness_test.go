@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
+	"github.com/crdkit/crdkit/test/controlplane"
+	boxes "github.com/crdkit/crdkit/test/migratetest"
 )
 
 // warehouse is the fixture of these tests.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion/migrate"
-	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
-	"github.com/crdkit/crdkit/internal/testing/webhooktest"
+	boxes "github.com/crdkit/crdkit/test/migratetest"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // hook installs a webhook for updates of boxes, or of a subresource.

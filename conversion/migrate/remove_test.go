@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
+	boxes "github.com/crdkit/crdkit/test/migratetest"
 )
 
 func (w *warehouse) versions() []string {

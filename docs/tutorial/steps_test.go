@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
+	"github.com/crdkit/crdkit/test/mdtest"
 )
 
 // steps is the number of steps, and inTree the step whose program is in the folder library.

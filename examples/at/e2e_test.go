@@ -27,10 +27,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/examples/at/api/v1alpha1"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/gobuild"
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/gobuild"
+	"github.com/crdkit/crdkit/test/mdtest"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 const (

@@ -22,10 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdkit/crdkit/examples/crdmigrate"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/gobuild"
-	"github.com/crdkit/crdkit/internal/testing/migratetest"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/gobuild"
+	"github.com/crdkit/crdkit/test/migratetest"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // count returns how many objects are migrated: as many as `make migrate N=…` names, or a default.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/examples/pizza-apiserver/internal/walkthrough"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/gobuild"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/gobuild"
 )
 
 // TestRestaurant runs the steps of the demo. They build upon each other: after a failure the

@@ -3,7 +3,7 @@ package apiserver_test
 import (
 	"testing"
 
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
+	"github.com/crdkit/crdkit/test/mdtest"
 )
 
 func TestReadme_CodeIsCompiled(t *testing.T) {

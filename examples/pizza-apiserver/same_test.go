@@ -23,7 +23,7 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // TestServer_AnswersAsCustomResource sends the same requests to the restaurant of package
@@ -59,7 +59,7 @@ func TestServer_AnswersAsCustomResource(t *testing.T) {
 }
 
 // differences are the requests that only one of both servers finds no route for, and why. Both refuse them.
-// Those that make differential finds are in internal/testing/sequence.
+// Those that make differential finds are in test/sequence.
 var differences = map[string]string{
 	"a method that there is not": "routes have methods, as those of built-in resources: 405; a custom resource has no name to update: 400",
 }

@@ -27,9 +27,9 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // meals is what happens in the restaurant. The steps build upon each other.

@@ -27,7 +27,7 @@ import (
 	testingcache "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/replica"
 )

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/equivalence"
+	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 

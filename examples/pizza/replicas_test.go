@@ -34,8 +34,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/balancer"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/balancer"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 const serviceAccount = "system:serviceaccount:" + pizza.Namespace + ":" + pizza.Name

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/internal/draw"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // randomSchema writes a schema in YAML's flow style, with value validations that may

@@ -14,7 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // host is an element that is known by its host.

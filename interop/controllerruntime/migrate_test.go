@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/migratetest"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/migratetest"
 )
 
 var _ manager.LeaderElectionRunnable = &migrate.Controller{}

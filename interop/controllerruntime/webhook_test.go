@@ -19,7 +19,7 @@ import (
 	peer "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/webhook"
 )
 

@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/differential"
-	"github.com/crdkit/crdkit/internal/testing/tier"
 	"github.com/crdkit/crdkit/schema/breaking"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/differential"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // server is a real API server with one definition.

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/internal/testing/tier"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/equivalence"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 func check(t testing.TB, err error) {

@@ -20,11 +20,11 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/aggregated"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/scheme/resource"
+	"github.com/crdkit/crdkit/test/aggregated"
 )
 
 func validateV1alpha1(context.Context, *v1alpha1.Pizza, *v1alpha1.Pizza) field.ErrorList { return nil }

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/testing/aggregated"
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/scheme/resource"
+	"github.com/crdkit/crdkit/test/aggregated"
 )
 
 // serve runs a server with resources until the test ends, and returns the configuration of its clients.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // TestAuthority_RealAPIServer runs authorities as users that have exactly the rights of the package

@@ -18,7 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // registrations is what the API servers have been told to trust. Each of them learns of a

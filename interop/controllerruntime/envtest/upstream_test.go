@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // TestSuite_Upstream runs kubebuilder's suite of ../moving/step0 with this package, and, after the change of one

@@ -29,11 +29,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step4"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"

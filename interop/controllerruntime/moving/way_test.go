@@ -17,7 +17,6 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/crdmigrate"
-	"github.com/crdkit/crdkit/internal/testing/mdtest"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/leave"
@@ -27,6 +26,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step3"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/breaking"
+	"github.com/crdkit/crdkit/test/mdtest"
 )
 
 func addToScheme(s *runtime.Scheme) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/crdkit/crdkit/examples/internal/menu"
 	"github.com/crdkit/crdkit/examples/internal/show"
 	apiserver "github.com/crdkit/crdkit/examples/pizza-apiserver"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // user is whom the server is to the kube-apiserver: its service account.

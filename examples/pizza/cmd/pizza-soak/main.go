@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/crdkit/crdkit/examples/pizza/internal/soak"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 func main() {

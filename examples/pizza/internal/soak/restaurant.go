@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdkit/crdkit/internal/testing/balancer"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/balancer"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 const (

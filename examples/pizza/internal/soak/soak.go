@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // Report is the result.

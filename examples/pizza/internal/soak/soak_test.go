@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/crdkit/crdkit/examples/pizza/internal/soak"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
-	"github.com/crdkit/crdkit/internal/testing/gobuild"
-	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/gobuild"
+	"github.com/crdkit/crdkit/test/tier"
 )
 
 // TestRun_TwoMinutes is the short form of `make soak T=10m`.

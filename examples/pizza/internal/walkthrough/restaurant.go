@@ -21,7 +21,7 @@ import (
 	"github.com/crdkit/crdkit/examples/internal/menu"
 	"github.com/crdkit/crdkit/examples/internal/show"
 	"github.com/crdkit/crdkit/examples/pizza"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // operatorUser is whom the operator is to the API server: the account of its Deployment.
