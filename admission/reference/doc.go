@@ -29,7 +29,7 @@
 // A synced informer lags behind the API server, usually by a few milliseconds:
 //
 //   - Exists finds a target that was just created, because it queries the API server before it
-//     denies a request. [RequestRate] limits these queries.
+//     denies a request. A [Target] limits these queries to 20 per second, with a burst of 100.
 //   - A reference to a target that was just deleted may be allowed.
 //   - The deletion of a target may be allowed just after its first referrer is created, and
 //     denied just after its last referrer is deleted.
@@ -65,7 +65,7 @@
 //     seconds.
 //   - A request to the API server timed out, lost its connection, or failed with 408, 429 or
 //     5xx.
-//   - The wait for [RequestRate] would exceed the time limit of [Exists].
+//   - A [Target] is asked for more live reads than it makes within the time limit of [Exists].
 //
 // With a Retry-After, the API server retries until the webhook's timeoutSeconds have passed
 // (client-go/rest/with_retry.go), so the user sees a timeout, and only the log of the webhook has

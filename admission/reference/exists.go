@@ -68,8 +68,8 @@ func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy =
 // whether the target exists. If a check cannot be completed, the request is left undecided; see
 // "Undecided requests" in the package documentation.
 //
-// For one object, permission checks, live reads, calls to the policy of [CrossNamespace], and the
-// wait for [RequestRate] share a time limit of two seconds.
+// For one object, permission checks, live reads and the wait for them, and calls to the policy of
+// [CrossNamespace] share a time limit of two seconds.
 //
 // In an update, only references that are new, or no longer optional, are checked. If the old
 // object cannot be decoded, all references are new. If the object is being deleted, targets

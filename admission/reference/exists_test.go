@@ -90,9 +90,11 @@ func TestExists_FailedRead(t *testing.T) {
 }
 
 // Over the rate nothing is decided.
-func TestRequestRate(t *testing.T) {
+func TestExists_RateOfReads(t *testing.T) {
 	asked := &live{}
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), asked, reference.RequestRate(0.001, 2)), toppingsOf)
+	known := target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), asked)
+	reference.LimitReads(known, 0.001, 2)
+	check := reference.Exists(known, toppingsOf)
 	if errs, err := check(t.Context(), pizza("x", "nails", "glue")); len(errs) != 2 || err != nil {
 		t.Errorf("within the rate: %v and %v", errs, err)
 	}
@@ -204,8 +206,8 @@ func TestExists_CertainDenial(t *testing.T) {
 	if errs, err := check(t.Context(), pizza("x", "locked", "other/x")); len(errs) != 1 || err != nil {
 		t.Errorf("before the informer has synced: %v and %v", errs, err)
 	}
-	// 150 misses are more than the rate allows.
-	check = reference.Exists(target(t, reference.Namespaced(secrets), holding(), &live{}, reference.RequestRate(0.001, 100)), secretsOf)
+	// 150 misses are more than the limits allow within two seconds.
+	check = reference.Exists(target(t, reference.Namespaced(secrets), holding(), &live{}), secretsOf)
 	names := []string{"other/x"}
 	for i := range 150 {
 		names = append(names, fmt.Sprintf("new%d", i))
@@ -550,6 +552,8 @@ func (c toBeta) Convert(_ context.Context, object []byte, to schema.GroupVersion
 	return []byte(strings.ReplaceAll(text, `["vanished"]`, `[{"name":"vanished"}]`)), c.err
 }
 
+func (toBeta) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
+
 // The old object of an update in another version is converted.
 func TestExists_UpdateInAnotherVersion(t *testing.T) {
 	known := target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{})
@@ -620,11 +624,6 @@ func TestExists_PanicOfThePolicyIsUndecided(t *testing.T) {
 
 // Faults are found when the program starts.
 func TestNewTarget_Faults(t *testing.T) {
-	_, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), (&live{}).get, reference.RequestRate(0, 0))
-	want := "reference: target toppings.restaurant.programming-kubernetes.info: RequestRate is 0 and 0, expected more than 0"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
 	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(&events{fails: errors.New("informer stopped")}), (&live{}).get); err == nil || !strings.HasSuffix(err.Error(), ": informer stopped") {
 		t.Errorf("got %v", err)
 	}

@@ -175,9 +175,9 @@ func (l *live) was() map[string]int {
 	return maps.Clone(l.asked)
 }
 
-func target(t testing.TB, resource reference.Resource, informer reference.Informer, l *live, opts ...reference.RequestOption) *reference.Target {
+func target(t testing.TB, resource reference.Resource, informer reference.Informer, l *live) *reference.Target {
 	t.Helper()
-	got, err := reference.NewTarget(resource, accept(informer), l.get, opts...)
+	got, err := reference.NewTarget(resource, accept(informer), l.get)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Target is a resource whose objects can be referenced. It is safe for concurrent use, and [Exists]
-// functions with the same Target share its [RequestRate].
+// functions with the same Target share its limit of live reads.
 type Target struct {
 	resource Resource
 	get      Getter
@@ -34,38 +34,27 @@ type Target struct {
 // context is done, and be safe for concurrent use.
 type Getter func(ctx context.Context, namespace, name string) error
 
-// RequestOption limits the live reads of a [Target].
-type RequestOption func(*Target)
-
-// RequestRate limits the live reads of a [Target], like QPS and Burst of rest.Config. The defaults
-// are 20 and 100. Reads above the limit are delayed, and a request whose wait would exceed the time
-// limit of [Exists] is left undecided with code 429.
-//
-// The limit is shared by all users. A user who exhausts it with nonexistent names delays only
-// checks of targets that are missing from the informer, or all checks while the informer's watch is
+// The limits of a Target's live reads, like QPS and Burst of rest.Config. Reads above the limits are
+// delayed. The limits are shared by all users: a user who exhausts them with nonexistent names delays
+// only checks of targets that are missing from the informer, or all checks while the informer's watch is
 // broken.
-func RequestRate(qps float32, burst int) RequestOption {
-	return func(t *Target) { t.rate = rate.NewLimiter(rate.Limit(qps), burst) }
-}
+const (
+	readsPerSecond = 20
+	readBurst      = 100
+)
 
 // NewTarget returns a Target of the resource. The Target registers an event handler with the
 // informer, which you start, and uses 62 bytes of memory to remember the name of each object. If a
 // name is missing from the informer, or the informer may be outdated, the Getter queries the API
-// server; see [Metadata].
+// server; see [Metadata]. A Target makes 20 live reads a second, with a burst of 100, and delays others. A
+// request whose wait would exceed the time limit of [Exists] is left undecided with code 429.
 //
-// NewTarget returns an error if qps or burst of [RequestRate] is not positive, or if the informer
-// was not created by [NewInformer] or rejects the event handler.
-func NewTarget(resource Resource, informer Informer, get Getter, opts ...RequestOption) (*Target, error) {
+// NewTarget returns an error if the informer was not created by [NewInformer] or rejects the event
+// handler.
+func NewTarget(resource Resource, informer Informer, get Getter) (*Target, error) {
 	t := &Target{
 		resource: resource, get: get,
-		rate: rate.NewLimiter(20, 100), known: map[cache.ObjectName]struct{}{},
-	}
-	for _, opt := range opts {
-		opt(t)
-	}
-	if !(t.rate.Limit() > 0) || t.rate.Burst() < 1 {
-		return nil, fmt.Errorf("reference: target %s: RequestRate is %g and %d, expected more than 0",
-			resource, t.rate.Limit(), t.rate.Burst())
+		rate: rate.NewLimiter(readsPerSecond, readBurst), known: map[cache.ObjectName]struct{}{},
 	}
 	add := func(name cache.ObjectName, _ any) {
 		t.mu.Lock()
