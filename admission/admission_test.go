@@ -413,6 +413,8 @@ func (panicking) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, 
 	panic("no oven")
 }
 
+func (panicking) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
+
 // A panic leaves the request undecided, and the next request is served.
 func TestHandler_Panic(t *testing.T) {
 	for role, option := range map[string]admission.Option{

@@ -205,6 +205,8 @@ func (strict) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, err
 	return nil, field.Required(field.NewPath("spec"), "required here")
 }
 
+func (strict) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
+
 // An object that is being deleted is left alone.
 func TestUnlessDeleting(t *testing.T) {
 	var c calls

@@ -27,7 +27,10 @@ type Option func(*handler)
 // *conversion.Registry is a Converter. Convert must not modify or retain the object, because the
 // handler reuses the memory.
 type Converter interface {
+	// Convert converts the JSON of an object to a version of its kind.
 	Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)
+	// Versions returns the versions of a kind that Convert converts.
+	Versions(kind schema.GroupKind) []string
 }
 
 // ConvertWith lets each function of the handler serve every version of its kind. An object of

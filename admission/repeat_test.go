@@ -20,6 +20,8 @@ func (cannot) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, err
 	return nil, errors.New("pod cannot be decoded")
 }
 
+func (cannot) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
+
 func TestDecodeError_SaidOnceForAllFunctions(t *testing.T) {
 	validate := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil })
 	update := admission.ValidateUpdate(func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil })

@@ -198,6 +198,8 @@ func (warning) Convert(ctx context.Context, object []byte, to schema.GroupVersio
 	return []byte(strings.Replace(string(object), v1alpha1.GroupVersion.String(), to.String(), 1)), nil
 }
 
+func (warning) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
+
 // A conversion of the old object may ask for the request, and may warn.
 func TestOldFrom_ConverterUsesContext(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(warning{}), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
@@ -218,6 +220,8 @@ func (stale) Convert(_ context.Context, object []byte, to schema.GroupVersion) (
 	}
 	return []byte(strings.Replace(string(object), v1alpha1.GroupVersion.String(), to.String(), 1)), nil
 }
+
+func (stale) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
 
 // The user who fixes a stored object is not at fault for it.
 func TestConvertWith_UnconvertibleOldObject(t *testing.T) {

@@ -3,8 +3,6 @@ package admission
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
@@ -33,13 +31,7 @@ func (h *handler) versionsOf(f *function) []string {
 	if h.converter == nil {
 		return []string{f.kind.Version}
 	}
-	known, ok := h.converter.(interface {
-		Versions(schema.GroupKind) []string
-	})
-	if !ok {
-		return nil
-	}
-	versions := slices.Clone(known.Versions(f.kind.GroupKind()))
+	versions := slices.Clone(h.converter.Versions(f.kind.GroupKind()))
 	if !slices.Contains(versions, f.kind.Version) {
 		versions = append(versions, f.kind.Version) // needs no conversion
 	}

@@ -62,12 +62,14 @@ func admitConverted(s *shop, opts ...admission.Option) http.Handler {
 	return admit(append(opts, admission.ConvertWith(s.registry))...)
 }
 
-// anyConverter does not say which versions it knows.
+// anyConverter converts to v1alpha1 too.
 type anyConverter struct{}
 
 func (anyConverter) Convert(_ context.Context, object []byte, _ schema.GroupVersion) ([]byte, error) {
 	return object, nil
 }
+
+func (anyConverter) Versions(schema.GroupKind) []string { return []string{"v1alpha1"} }
 
 func admitAnyConverter(opts ...admission.Option) http.Handler {
 	return admit(append(opts, admission.ConvertWith(anyConverter{}))...)
