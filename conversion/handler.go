@@ -24,11 +24,11 @@ import (
 type Option func(*handler)
 
 type handler struct {
-	registry *Registry
-	observe  func(Observation)
-	seed     maphash.Seed
-	late     sync.Map // hashes and desired versions of objects: see watch
-	areLate  atomic.Int64
+	registry  *Registry
+	observers []func(Observation)
+	seed      maphash.Seed
+	late      sync.Map // hashes and desired versions of objects: see watch
+	areLate   atomic.Int64
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers ConversionReviews
@@ -103,11 +103,14 @@ func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, erro
 			}
 		}
 	}
-	if h.observe != nil && !review.Refused(all.err) { // which says nothing about the conversion
+	if len(h.observers) > 0 && !review.Refused(all.err) { // which says nothing about the conversion
 		if all.err != nil {
 			all.seen = nil // the answer has no objects
 		}
-		h.observe(Observation{To: asked.to, Objects: all.seen, Failed: all.failed, Err: all.err, Duration: time.Since(begin)})
+		o := Observation{To: asked.to, Objects: all.seen, Failed: all.failed, Err: all.err, Duration: time.Since(begin)}
+		for _, observe := range h.observers {
+			observe(o)
+		}
 	}
 	if all.err != nil {
 		return nil, all.err
@@ -133,7 +136,7 @@ func (h *handler) convertNext(ctx context.Context, c *converter, o *object, p *p
 	}
 	p.text = text
 	p.n++
-	if h.observe != nil {
+	if len(h.observers) > 0 {
 		p.count(h.registry.graph.known(o), 1)
 	}
 	return true

@@ -27,10 +27,10 @@ type Observation struct {
 
 // Observe registers a function that is called with the outcome of each review, before the review is
 // answered, unless it cannot be read or has no desired version. f must be safe for concurrent use.
-// Of several Observe options, the last one takes effect. Package conversion/metrics has an Observe
-// option for Prometheus.
+// If several Observe options are given, their functions are called in the order of the options. Package
+// conversion/metrics has an Observe option for Prometheus.
 func Observe(f func(Observation)) Option {
-	return func(h *handler) { h.observe = f }
+	return func(h *handler) { h.observers = append(h.observers, f) }
 }
 
 // count adds n objects of a kind.

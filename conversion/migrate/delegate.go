@@ -63,7 +63,7 @@ func (m *migrator) delegate(ctx context.Context, d *definition) (since string, e
 // the version in which it is stored.
 func (m *migrator) harmless(ctx context.Context, d *definition) (bool, error) {
 	quiet := *m
-	quiet.observe = nil // nothing is written
+	quiet.observe = unobserved // nothing is written
 	report := &Report{}
 	err := quiet.objects(ctx, d, report, func(ctx context.Context, l listed) (o outcome, err error) {
 		obj := l.PartialObjectMetadata

@@ -212,7 +212,7 @@ func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
 		return true, nil
 	}
-	if m.observe != nil && m.propagationDelay > 0 {
+	if m.propagationDelay > 0 {
 		m.observe(Progress{Waiting: m.propagationDelay})
 	}
 	if err := pause(ctx, m.propagationDelay); err != nil {

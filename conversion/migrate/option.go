@@ -45,9 +45,13 @@ func PropagationDelay(d time.Duration) Option {
 
 // Observe registers a function that is called with the progress of Run, or of Remove with
 // [ForgetOwners]. The function is called at most ten times a second, and at the end. Calls do not
-// overlap, and the migration waits for them.
+// overlap, and the migration waits for them. If several Observe options are given, their functions are
+// called in the order of the options.
 func Observe(f func(Progress)) Option {
-	return func(s *settings) { s.observe = f }
+	return func(s *settings) {
+		before := s.observe
+		s.observe = func(p Progress) { before(p); f(p) }
+	}
 }
 
 // DryRun lets [Run] and [Remove] change nothing in the cluster. Run sends its patches with
@@ -80,7 +84,7 @@ func ForgetOwners() Option {
 }
 
 func apply(opts []Option) (settings, error) {
-	set := settings{rate: 100, propagationDelay: 70 * time.Second}
+	set := settings{rate: 100, propagationDelay: 70 * time.Second, observe: unobserved}
 	for _, opt := range opts {
 		opt(&set)
 	}
@@ -101,3 +105,6 @@ func (s settings) limiter() flowcontrol.RateLimiter {
 	}
 	return flowcontrol.NewTokenBucketRateLimiter(float32(s.rate), max(1, int(s.rate/10)))
 }
+
+// unobserved is the function without [Observe].
+func unobserved(Progress) {}

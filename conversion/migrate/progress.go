@@ -74,7 +74,7 @@ type tally struct {
 	mu      sync.Mutex
 	report  *Report
 	inARow  int
-	observe func(Progress) // or nil
+	observe func(Progress)
 	told    time.Time
 }
 
@@ -141,7 +141,7 @@ func (t *tally) end() {
 
 // tell calls observe, unless it was called just before. The caller holds the lock.
 func (t *tally) tell(interval time.Duration) {
-	if t.observe != nil && time.Since(t.told) >= interval {
+	if time.Since(t.told) >= interval {
 		t.observe(t.report.Progress)
 		t.told = time.Now()
 	}
