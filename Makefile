@@ -62,18 +62,16 @@ go-test/%:
 	$(if $(filter interop/%,$*),go -C $* test -vet=off $(TESTFLAGS) $(GINKGO))
 
 .PHONY: verify
-verify: export CRDKIT_REQUIRE_CONTROLPLANE = 1
-verify: export CRDKIT_VERIFY = 1
-verify: lint generate-check controlplane ## Run everything: static checks, all tests with the race detector, the long ones too.
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(TESTED:%=go-test/%) TESTFLAGS="$(TESTFLAGS) -race -skip $(WITHOUT_RACE)"
-	go test -vet=off $(TESTFLAGS) -run $(WITHOUT_RACE) ./roundtrip ./schema/equivalence
+verify: lint generate-check ## Run everything: static checks, all tests and their long forms, the race detector, demos and comparisons.
+	@CRDKIT_VERIFY=1 $(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test TESTFLAGS="$(TESTFLAGS) -race -skip $(WITHOUT_RACE)"
 	@$(MAKE) --no-print-directory demo demo-cluster
 	@$(MAKE) --no-print-directory corpus
 	@$(MAKE) --no-print-directory differential N=5000
 	@$(MAKE) --no-print-directory fuzz T=2s
 	@$(MAKE) --no-print-directory release-check
 
-# These take long with the race detector, which other tests of the same code have.
+# These take long with the race detector, under which other tests run the same code.
 WITHOUT_RACE = '^TestCatalogue_EachBug|^TestMachine_RightConversion|^TestEdited_CorrectConversion|^TestCompare_FindsMistakes|^TestCompare_AcceptsEquals'
 
 # It takes 6 minutes on two cores, and several more the first time.

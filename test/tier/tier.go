@@ -1,7 +1,7 @@
 // Package tier tells the two tiers of tests apart:
 //
 //	make test    what a contributor runs before each push, in minutes
-//	make verify  the same with the race detector, and what takes longer
+//	make verify  what takes longer too, and again the first tier with the race detector
 //
 // A test that needs minutes, or a longer run of the same, belongs to the second:
 //
