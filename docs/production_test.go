@@ -38,6 +38,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/mdtest"
+	"github.com/crdkit/crdkit/webhook"
 	webhookauthority "github.com/crdkit/crdkit/webhook/authority"
 	webhookmetrics "github.com/crdkit/crdkit/webhook/metrics"
 	"github.com/crdkit/crdkit/webhook/replica"
@@ -181,7 +182,7 @@ func ownMetrics(t *testing.T) string {
 	check(t, err)
 	observeMigration, err := migratemetrics.Prometheus(r)
 	check(t, err)
-	check(t, webhookmetrics.Prometheus(r, certificates{}))
+	check(t, webhookmetrics.Prometheus(r, status))
 	const review = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"1","desiredAPIVersion":"example.com/v1",` +
 		`"objects":[{"apiVersion":"example.com/v1beta1","kind":"Backup","metadata":{"name":"a"},"spec":{"target":1}}]}}`
 	for _, h := range []http.Handler{
@@ -198,18 +199,21 @@ func ownMetrics(t *testing.T) string {
 	return w.Body.String()
 }
 
-// certificates are those of a replica, before it has any.
+// status is that of a replica before it has certificates.
+var status = webhook.Status{
+	Certificates: certificates{},
+	CABundle:     func() []byte { return nil },
+	Differences: func(yield func(kind, name, field string)) {
+		yield("CustomResourceDefinition", "backups.example.com", "spec.conversion.strategy")
+	},
+	Changes: func(yield func(kind, name, reason string, total int)) {
+		yield("Secret", "backup-operator-webhook", "UnknownCA", 0)
+	},
+}
+
 type certificates struct{}
 
 func (certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }
-func (certificates) CABundle() []byte                                              { return nil }
-func (certificates) Differences(yield func(kind, name, field string)) {
-	yield("CustomResourceDefinition", "backups.example.com", "spec.conversion.strategy")
-}
-func (certificates) Changes(yield func(kind, name, reason string, total int)) {
-	yield("Secret", "backup-operator-webhook", "UnknownCA", 0)
-	yield("CustomResourceDefinition", "backups.example.com", "CABundleOverwritten", 0)
-}
 
 // serverMetrics returns the metrics of an API server that has called a conversion webhook and two
 // admission webhooks, none of which is there.

@@ -49,9 +49,9 @@ func newMetrics() (*metrics, error) {
 	)
 }
 
-// certificates measures how long the certificates are valid.
-func (m *metrics) certificates(certs webhook.Certificates) error {
-	return webhookmetrics.Prometheus(m.registry, certs)
+// replica measures the certificates and the registration.
+func (m *metrics) replica(status webhook.Status) error {
+	return webhookmetrics.Prometheus(m.registry, status)
 }
 
 // count counts the requests of a path.

@@ -63,7 +63,7 @@ func Run(ctx context.Context, config *rest.Config, listener net.Listener, endpoi
 		replica.Informer("toppings", op.toppings),
 		replica.Controller(func(ctx context.Context) error { work(ctx); return nil }),
 		replica.Handle("/metrics", op.metrics.handler()),
-		replica.Metrics(op.metrics.certificates),
+		replica.Metrics(op.metrics.replica),
 	}, set.replica...)...)
 }
 

@@ -1,9 +1,10 @@
 // Package metrics exports Prometheus metrics of the certificates and the registration of
 // webhooks:
 //
-//	err := metrics.Prometheus(registry, certs)
+//	err := metrics.Prometheus(registry, webhook.Status{Certificates: certs})
 //
-// With webhook/replica, call Prometheus in the function that you give to replica.Metrics.
+// With webhook/replica, call Prometheus in the function that you give to replica.Metrics, which gets
+// the status of the replica.
 //
 // Use promhttp to serve the metrics of the registry. The packages conversion/metrics and
 // admission/metrics export metrics of the responses of webhooks. These are the metrics:
@@ -22,9 +23,8 @@
 //     configurations and CustomResourceDefinitions. The packages webhook/authority and
 //     webhook/registration list the reasons.
 //
-// The metrics of CAs exist only if the certificates have a CA bundle, like those of
-// webhook/authority. The metric of the registration, and the changes of CA bundles, exist only in
-// webhook/replica.
+// The metrics of a [webhook.Status] exist only for its fields that are set. webhook/replica sets all of
+// them, except the CA bundle if another program writes it.
 package metrics
 
 import (
@@ -36,31 +36,30 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// Prometheus registers the metrics of the certificates. If certs has the method CABundle()
-// []byte, it also registers the metrics of the CAs, and if it has the method Changes of
-// authority.Authority, the metric of the changes. It returns the error of
+// Prometheus registers the metrics of the fields of status that are not nil. It returns the error of
 // [prometheus.Registerer].Register, for example if the metrics are already registered.
-func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
-	collectors := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "crdkit_webhook_certificate_expiry_timestamp_seconds",
-		Help: "When the serving certificate expires, 0 if there is none.",
-	}, func() float64 {
-		c, err := certs.GetCertificate(nil)
-		if err != nil || c == nil || c.Leaf == nil {
-			return 0
-		}
-		return seconds(c.Leaf.NotAfter)
-	})}
-	if b, ok := certs.(interface {
-		CABundle() []byte
-	}); ok {
+func Prometheus(r prometheus.Registerer, status webhook.Status) error {
+	var collectors []prometheus.Collector
+	if status.Certificates != nil {
+		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "crdkit_webhook_certificate_expiry_timestamp_seconds",
+			Help: "When the serving certificate expires, 0 if there is none.",
+		}, func() float64 {
+			c, err := status.Certificates.GetCertificate(nil)
+			if err != nil || c == nil || c.Leaf == nil {
+				return 0
+			}
+			return seconds(c.Leaf.NotAfter)
+		}))
+	}
+	if status.CABundle != nil {
 		collectors = append(collectors,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 				Name: "crdkit_webhook_ca_expiry_timestamp_seconds",
 				Help: "When the CA certificate that is valid longest expires, 0 if there is none.",
 			}, func() float64 {
 				var last time.Time
-				cas, _ := cert.ParseCertsPEM(b.CABundle()) // on an error, cas is empty
+				cas, _ := cert.ParseCertsPEM(status.CABundle()) // on an error, cas is empty
 				for _, ca := range cas {
 					if ca.NotAfter.After(last) {
 						last = ca.NotAfter
@@ -72,17 +71,27 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 				Name: "crdkit_webhook_ca_certificates",
 				Help: "CA certificates that the API server is told to trust.",
 			}, func() float64 {
-				cas, _ := cert.ParseCertsPEM(b.CABundle())
+				cas, _ := cert.ParseCertsPEM(status.CABundle())
 				return float64(len(cas))
 			}))
 	}
-	if d, ok := certs.(registered); ok {
-		collectors = append(collectors, differences{d, prometheus.NewDesc("crdkit_webhook_registration_difference",
-			"1 for each field of a webhook configuration, definition or guard that is not as it is declared.", []string{"kind", "name", "field"}, nil)})
+	if status.Differences != nil {
+		desc := prometheus.NewDesc("crdkit_webhook_registration_difference",
+			"1 for each field of a webhook configuration, definition or guard that is not as it is declared.", []string{"kind", "name", "field"}, nil)
+		collectors = append(collectors, collector{desc, func(metrics chan<- prometheus.Metric) {
+			status.Differences(func(kind, name, field string) {
+				metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, kind, name, field)
+			})
+		}})
 	}
-	if c, ok := certs.(changed); ok {
-		collectors = append(collectors, changes{c, prometheus.NewDesc("crdkit_webhook_changes_total",
-			"Changes of the CA and the CA bundles by this replica.", []string{"kind", "name", "reason"}, nil)})
+	if status.Changes != nil {
+		desc := prometheus.NewDesc("crdkit_webhook_changes_total",
+			"Changes of the CA and the CA bundles by this replica.", []string{"kind", "name", "reason"}, nil)
+		collectors = append(collectors, collector{desc, func(metrics chan<- prometheus.Metric) {
+			status.Changes(func(kind, name, reason string, total int) {
+				metrics <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(total), kind, name, reason)
+			})
+		}})
 	}
 	for _, c := range collectors {
 		if err := r.Register(c); err != nil {
@@ -92,45 +101,14 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 	return nil
 }
 
-// registered are certificates with a registration.
-type registered interface {
-	// Differences yields the fields that differ from their declaration.
-	Differences(yield func(kind, name, field string))
+// collector collects metrics of one description, of which there may be any number.
+type collector struct {
+	desc    *prometheus.Desc
+	collect func(chan<- prometheus.Metric)
 }
 
-// differences collects one metric for each difference.
-type differences struct {
-	registered
-	desc *prometheus.Desc
-}
-
-func (d differences) Describe(descs chan<- *prometheus.Desc) { descs <- d.desc }
-
-func (d differences) Collect(metrics chan<- prometheus.Metric) {
-	d.Differences(func(kind, name, field string) {
-		metrics <- prometheus.MustNewConstMetric(d.desc, prometheus.GaugeValue, 1, kind, name, field)
-	})
-}
-
-// changed are certificates whose CA, or registration, changes.
-type changed interface {
-	// Changes yields how often there was a change for each reason.
-	Changes(yield func(kind, name, reason string, total int))
-}
-
-// changes collects one metric for each reason of an object.
-type changes struct {
-	changed
-	desc *prometheus.Desc
-}
-
-func (c changes) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
-
-func (c changes) Collect(metrics chan<- prometheus.Metric) {
-	c.Changes(func(kind, name, reason string, total int) {
-		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(total), kind, name, reason)
-	})
-}
+func (c collector) Describe(descs chan<- *prometheus.Desc)   { descs <- c.desc }
+func (c collector) Collect(metrics chan<- prometheus.Metric) { c.collect(metrics) }
 
 func seconds(t time.Time) float64 {
 	if t.IsZero() {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/metrics"
 )
 
@@ -28,20 +29,11 @@ func (c *certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, e
 	return c.served, nil
 }
 
-func (c *certificates) CABundle() []byte { return c.bundle }
-
-// onlyServed are certificates from files, say.
-type onlyServed struct{ c *certificates }
-
-func (o onlyServed) GetCertificate(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return o.c.GetCertificate(h)
-}
-
 // The metrics say when certificates expire.
 func TestPrometheus_CertificateExpiry(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	c := &certificates{}
-	if err := metrics.Prometheus(registry, c); err != nil {
+	if err := metrics.Prometheus(registry, webhook.Status{Certificates: c, CABundle: func() []byte { return c.bundle }}); err != nil {
 		t.Fatal(err)
 	}
 	const form = `
@@ -78,17 +70,13 @@ crdkit_webhook_certificate_expiry_timestamp_seconds %d
 	}
 }
 
-// registered are certificates of webhooks that are registered otherwise than they are declared.
-type registered struct{ onlyServed }
-
-func (registered) Differences(yield func(kind, name, field string)) {
-	yield("CustomResourceDefinition", "pizzas.example.com", "spec.conversion.strategy")
-	yield("MutatingWebhookConfiguration", "pizza-operator", "")
-}
-
 func TestPrometheus_NamesFieldsThatDiffer(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	if err := metrics.Prometheus(registry, registered{onlyServed{&certificates{}}}); err != nil {
+	differences := func(yield func(kind, name, field string)) {
+		yield("CustomResourceDefinition", "pizzas.example.com", "spec.conversion.strategy")
+		yield("MutatingWebhookConfiguration", "pizza-operator", "")
+	}
+	if err := metrics.Prometheus(registry, webhook.Status{Differences: differences}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
@@ -102,17 +90,13 @@ crdkit_webhook_registration_difference{field="spec.conversion.strategy",kind="Cu
 	}
 }
 
-// changed are certificates whose CA changes.
-type changed struct{ onlyServed }
-
-func (changed) Changes(yield func(kind, name, reason string, total int)) {
-	yield("Secret", "pizza-operator-webhook", "CARotated", 3)
-	yield("Secret", "pizza-operator-webhook", "UnknownCA", 0)
-}
-
 func TestPrometheus_CountsChanges(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	if err := metrics.Prometheus(registry, changed{onlyServed{&certificates{}}}); err != nil {
+	changes := func(yield func(kind, name, reason string, total int)) {
+		yield("Secret", "pizza-operator-webhook", "CARotated", 3)
+		yield("Secret", "pizza-operator-webhook", "UnknownCA", 0)
+	}
+	if err := metrics.Prometheus(registry, webhook.Status{Changes: changes}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
@@ -129,13 +113,13 @@ crdkit_webhook_changes_total{kind="Secret",name="pizza-operator-webhook",reason=
 // Certificates without a bundle have one metric.
 func TestPrometheus_WithoutBundle(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	if err := metrics.Prometheus(registry, onlyServed{&certificates{}}); err != nil {
+	if err := metrics.Prometheus(registry, webhook.Status{Certificates: &certificates{}}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := testutil.GatherAndCount(registry); err != nil || n != 1 {
 		t.Errorf("got %d metrics, %v", n, err)
 	}
-	if err := metrics.Prometheus(registry, onlyServed{&certificates{}}); err == nil {
+	if err := metrics.Prometheus(registry, webhook.Status{Certificates: &certificates{}}); err == nil {
 		t.Error("registered twice")
 	}
 }

@@ -17,6 +17,9 @@ type Bundle interface {
 	// the same certificates should return the same bytes, because they overwrite each other's
 	// bundle otherwise.
 	CABundle() []byte
+	// Check is a readiness check for webhook.Checks. It returns an error while CABundle has no
+	// current certificates. The request may be nil.
+	Check(*http.Request) error
 }
 
 // FileBundle is a [Bundle] of a file. It follows the changes of the file. See [BundleFile].

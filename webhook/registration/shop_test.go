@@ -5,6 +5,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -150,6 +151,8 @@ func (b *bundle) CABundle() []byte {
 	defer b.mu.Unlock()
 	return b.pem
 }
+
+func (*bundle) Check(*http.Request) error { return nil }
 
 func (b *bundle) set(pem []byte) {
 	b.mu.Lock()

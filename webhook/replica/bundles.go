@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"net/http"
 	"slices"
 
 	"k8s.io/client-go/util/cert"
@@ -34,4 +36,13 @@ func (all bundles) CABundle() []byte {
 		bundle = append(bundle, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: c.Raw})...)
 	}
 	return bundle
+}
+
+// Check returns the errors of all sources.
+func (all bundles) Check(r *http.Request) error {
+	var errs []error
+	for _, b := range all {
+		errs = append(errs, b.Check(r))
+	}
+	return errors.Join(errs...)
 }

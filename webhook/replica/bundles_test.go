@@ -2,6 +2,7 @@ package replica
 
 import (
 	"encoding/pem"
+	"net/http"
 	"slices"
 	"testing"
 
@@ -12,7 +13,8 @@ import (
 
 type text string
 
-func (t text) CABundle() []byte { return []byte(t) }
+func (t text) CABundle() []byte        { return []byte(t) }
+func (text) Check(*http.Request) error { return nil }
 
 // Without the certificates of one source, there are none that could be written. Inject reports a bundle
 // that is invalid.

@@ -268,7 +268,7 @@ func TestRun_FirstReplica(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	addr, stop := c.install(t, c.hooks(),
 		replica.Informer("pizzas", informer),
-		replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) }),
+		replica.Metrics(func(status webhook.Status) error { return metrics.Prometheus(registry, status) }),
 		replica.Controller(func(ctx context.Context) error {
 			if !informer.HasSynced() {
 				return errors.New("the informer has not synced")
@@ -516,7 +516,7 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	inTime := replica.Server(webhook.ShutdownDelay(3 * time.Second)) // for a busy machine to notice
-	first, stop := c.install(t, c.hooks(), inTime, replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) }))
+	first, stop := c.install(t, c.hooks(), inTime, replica.Metrics(func(status webhook.Status) error { return metrics.Prometheus(registry, status) }))
 	isReady(first)
 	eventually(t, func() error { // the API server has heard of the CA
 		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "first", "salami"), metav1.CreateOptions{})
@@ -612,7 +612,7 @@ func TestCertificates_FromFiles(t *testing.T) {
 }
 
 // files returns the certificates and the CA bundle of files.
-func (c *town) files(t *testing.T) (webhook.Certificates, *registration.FileBundle) {
+func (c *town) files(t *testing.T) (*webhook.FileCertificates, *registration.FileBundle) {
 	t.Helper()
 	host := "pizza-operator." + c.system + ".svc"
 	chain, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host})

@@ -253,10 +253,8 @@ func TestGuard_ReplicasWork(t *testing.T) {
 	begin := time.Now()
 	v.start(t, hooks,
 		replica.Authority(authority.RotateAfter(5*time.Second), authority.CALifetime(time.Minute)),
-		replica.Metrics(func(certs webhook.Certificates) error {
-			changes = certs.(interface {
-				Changes(yield func(kind, name, reason string, total int))
-			}).Changes
+		replica.Metrics(func(status webhook.Status) error {
+			changes = status.Changes
 			return nil
 		}))
 	done := func(wanted ...string) func() error {

@@ -19,16 +19,18 @@ type Option func(*replica)
 // [registration.BundleFile], or is nil if another program writes the CA bundle, such as
 // cert-manager's cainjector.
 //
-// If certs has the method Run(context.Context) error, Run calls it. If certs or bundle has the
-// method Check(*http.Request) error, it becomes a readiness check.
-func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {
+// The Check methods become readiness checks: "certificate" and "ca-bundle".
+func Certificates(certs interface {
+	webhook.Certificates
+	Check(*http.Request) error
+}, bundle registration.Bundle) Option {
 	return func(r *replica) { r.certs, r.bundle = certs, bundle }
 }
 
 // Trust adds CA certificates that the API server trusts, besides those of the certificates that the
 // replica serves with. As long as the bundle is empty or invalid, [Run] writes no CA bundle, not even
-// after a rotation of the replica's own CA, which waits until the API server trusts the next CA. If the
-// bundle has the method Check(*http.Request) error, it becomes a readiness check.
+// after a rotation of the replica's own CA, which waits until the API server trusts the next CA. The
+// readiness check "ca-bundle" includes the bundle.
 //
 // With Trust and [TrustAuthority], an operator changes from certificates in files to its own CA, or
 // back, and no request fails. Each line is a release, and each rollout ends before the next one begins.
@@ -58,15 +60,15 @@ func TrustAuthority() Option {
 // ([registration.Webhooks.Namespace]), or in the namespace default if [registration.URL] is set
 // without [registration.OwnNamespace].
 func Authority(opts ...authority.Option) Option {
-	return func(r *replica) { r.authority = append(r.authority, opts...) }
+	return func(r *replica) { r.options = append(r.options, opts...) }
 }
 
 // Metrics adds a function that registers metrics of the certificates, the CA bundle and the
 // registration. Run calls it once before the replica starts, and returns its error. For
 // Prometheus, use package webhook/metrics, which this package does not import:
 //
-//	replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) })
-func Metrics(register func(certs webhook.Certificates) error) Option {
+//	replica.Metrics(func(status webhook.Status) error { return metrics.Prometheus(registry, status) })
+func Metrics(register func(status webhook.Status) error) Option {
 	return func(r *replica) { r.measures = append(r.measures, register) }
 }
 

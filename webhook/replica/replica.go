@@ -24,24 +24,29 @@ import (
 // replica is one call of Run.
 type replica struct {
 	hooks       *registration.Webhooks
-	certs       webhook.Certificates // if nil, an authority issues them
+	certs       certificates // if nil, the authority issues them
 	bundle      registration.Bundle
 	trusted     []registration.Bundle // of Trust and TrustAuthority
-	authority   []authority.Option
+	options     []authority.Option
 	server      []webhook.Option
 	mux         *http.ServeMux
 	checks      webhook.Checks // of /readyz
-	measures    []func(webhook.Certificates) error
+	measures    []func(webhook.Status) error
 	informers   []*informer
 	controllers []func(context.Context) error
 	errs        []error
 
 	trustAuthority bool
-	alongside      []webhook.Option // run what renews the certificates
+	authority      *authority.Authority // or nil
 
 	unconverted *unconverted
 	registered  atomic.Bool
 	ready       atomic.Bool
+}
+
+type certificates interface {
+	webhook.Certificates
+	Check(*http.Request) error
 }
 
 // pace is the interval at which a step checks whether the previous step is done.
@@ -87,7 +92,10 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 			return control(ctx)
 		})
 	}
-	err := webhook.Serve(ctx, l, r.mux, r.certs, append(append(r.server, r.alongside...), webhook.RunAlongside(r.inform))...)
+	if r.authority != nil {
+		r.server = append(r.server, webhook.RunAlongside(r.authority.Run))
+	}
+	err := webhook.Serve(ctx, l, r.mux, r.certs, append(r.server, webhook.RunAlongside(r.inform))...)
 	stop()
 	running.Wait()
 	return errors.Join(append([]error{err}, failed...)...)
@@ -113,39 +121,18 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 		r.errorf("TrustAuthority: add Certificates, or remove TrustAuthority, because a replica without Certificates already serves with the authority")
 	}
 	if r.certs == nil || r.trustAuthority {
-		namespace := cmp.Or(r.hooks.Namespace(), metav1.NamespaceDefault)
-		a, err := authority.New(config, namespace, r.hooks.Name()+"-webhook", r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
-		if err != nil {
-			r.errorf("%w", err)
-		}
-		if r.certs == nil {
-			r.certs, r.bundle = a, a
-		} else {
-			r.trusted = append(r.trusted, a)
-			r.alongside = append(r.alongside, webhook.RunAlongside(a.Run))
-		}
+		r.addAuthority(config)
 	}
-	if c, ok := r.certs.(interface{ Run(context.Context) error }); ok {
-		r.alongside = append(r.alongside, webhook.RunAlongside(c.Run))
-	}
-	if c, ok := r.certs.(checker); ok {
-		r.check("certificate", c.Check)
-	}
-	for i, b := range append([]registration.Bundle{r.bundle}, r.trusted...) {
-		if c, ok := b.(checker); ok && any(b) != any(r.certs) {
-			name := "ca-bundle"
-			if i > 0 {
-				name = fmt.Sprint("trusted-ca-bundle-", i)
-			}
-			r.check(name, c.Check)
-		}
-	}
+	r.check("certificate", r.certs.Check)
 	if len(r.trusted) > 0 {
 		if r.bundle == nil {
 			r.errorf("Trust and TrustAuthority: pass the CA bundle of the certificates to Certificates")
 		} else {
 			r.bundle = bundles(append([]registration.Bundle{r.bundle}, r.trusted...))
 		}
+	}
+	if r.bundle != nil && any(r.bundle) != any(r.certs) {
+		r.check("ca-bundle", r.bundle.Check)
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {
 		r.errorf("the client configuration: %w", err)
@@ -158,7 +145,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 	}
 	if len(r.errs) == 0 { // otherwise the metrics of a replica that never starts would stay registered
 		for _, register := range r.measures {
-			if err := register(r.measured()); err != nil {
+			if err := register(r.status()); err != nil {
 				r.errorf("the metrics: %w", err)
 			}
 		}
@@ -166,44 +153,43 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 	return errors.Join(r.errs...)
 }
 
-// measured returns the certificates, the CA bundle, which may be from another source, and the
-// registration, for metrics.
-func (r *replica) measured() webhook.Certificates {
-	m := measured{r.certs, r.hooks}
-	if r.bundle == nil {
-		return m
+// addAuthority adds the authority, which issues the certificates, unless they come from elsewhere.
+func (r *replica) addAuthority(config *rest.Config) {
+	namespace := cmp.Or(r.hooks.Namespace(), metav1.NamespaceDefault)
+	a, err := authority.New(config, namespace, r.hooks.Name()+"-webhook", r.hooks.Hosts(),
+		append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.options...)...)
+	if err != nil {
+		r.errorf("%w", err)
 	}
-	return struct {
-		measured
-		registration.Bundle
-	}{m, r.bundle}
-}
-
-type measured struct {
-	webhook.Certificates
-	hooks *registration.Webhooks
-}
-
-// Differences yields the differences for package webhook/metrics, which does not import
-// webhook/registration.
-func (m measured) Differences(yield func(kind, name, field string)) {
-	for _, d := range m.hooks.Differences() {
-		yield(d.Kind, d.Name, d.Field)
+	r.authority = a
+	if r.certs == nil {
+		r.certs, r.bundle = a, a
+	} else {
+		r.trusted = append(r.trusted, a)
 	}
 }
 
-// Changes yields the changes of the registration, and of certificates that have any, for package
-// webhook/metrics.
-func (m measured) Changes(yield func(kind, name, reason string, total int)) {
-	m.hooks.Changes(yield)
-	if c, ok := m.Certificates.(interface {
-		Changes(func(kind, name, reason string, total int))
-	}); ok {
-		c.Changes(yield)
+// status returns what metrics show.
+func (r *replica) status() webhook.Status {
+	s := webhook.Status{
+		Certificates: r.certs,
+		Differences: func(yield func(kind, name, field string)) {
+			for _, d := range r.hooks.Differences() {
+				yield(d.Kind, d.Name, d.Field)
+			}
+		},
+		Changes: func(yield func(kind, name, reason string, total int)) {
+			r.hooks.Changes(yield)
+			if r.authority != nil {
+				r.authority.Changes(yield)
+			}
+		},
 	}
+	if r.bundle != nil {
+		s.CABundle = r.bundle.CABundle
+	}
+	return s
 }
-
-type checker interface{ Check(*http.Request) error }
 
 func (r *replica) errorf(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("replica: "+format, args...))

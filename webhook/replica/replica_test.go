@@ -51,8 +51,8 @@ func TestRun_Mistakes(t *testing.T) {
 		"CAs besides those of another writer": {outside(t), []replica.Option{replica.Certificates(files{}, nil), replica.TrustAuthority()}, []string{"Trust and TrustAuthority: pass the CA bundle of the certificates to Certificates"}},
 		"a CA bundle that is nil":             {outside(t), []replica.Option{replica.Trust(nil)}, []string{"Trust: the bundle is nil"}},
 		"the authority twice":                 {outside(t), []replica.Option{replica.TrustAuthority()}, []string{"TrustAuthority: add Certificates, or remove TrustAuthority"}},
-		"metrics that are taken": {outside(t), []replica.Option{replica.Metrics(func(c webhook.Certificates) error {
-			return errors.Join(metrics.Prometheus(registry, c), metrics.Prometheus(registry, c))
+		"metrics that are taken": {outside(t), []replica.Option{replica.Metrics(func(s webhook.Status) error {
+			return errors.Join(metrics.Prometheus(registry, s), metrics.Prometheus(registry, s))
 		})}, []string{"the metrics: duplicate metrics collector registration"}},
 		"what is taken": {outside(t), []replica.Option{replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)}, []string{`check "shutdown" is given twice`, `check "a" is given twice`}},
 	} {
@@ -81,11 +81,12 @@ func TestRun_Mistakes(t *testing.T) {
 
 // files are certificates and a CA bundle of which neither is the other.
 type (
-	files  struct{ webhook.Certificates }
+	files  struct{ *webhook.FileCertificates }
 	bundle struct{}
 )
 
-func (bundle) CABundle() []byte { return []byte("a CA") }
+func (bundle) CABundle() []byte          { return []byte("a CA") }
+func (bundle) Check(*http.Request) error { return nil }
 
 func TestMetrics_SeeBundleOfAnotherSource(t *testing.T) {
 	for name, b := range map[string]registration.Bundle{"a CA": bundle{}, "": nil} {
@@ -93,9 +94,9 @@ func TestMetrics_SeeBundleOfAnotherSource(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		check(t, err)
 		err = replica.Run(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, l, outside(t), replica.Certificates(files{}, b),
-			replica.Metrics(func(certs webhook.Certificates) error {
-				if b, ok := certs.(registration.Bundle); ok {
-					got = string(b.CABundle())
+			replica.Metrics(func(status webhook.Status) error {
+				if status.CABundle != nil {
+					got = string(status.CABundle())
 				}
 				return errors.New("seen")
 			}))
