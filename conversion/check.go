@@ -6,9 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/crdkit/crdkit/internal/crd"
 )
 
@@ -17,8 +14,8 @@ import (
 // Without CustomResourceDefinitions (CRDs), Check returns an error if
 //
 //   - the registry has no conversions, or
-//   - a version of a kind, even one that only the scheme knows, cannot be converted to another
-//     version of the kind.
+//   - the scheme has a version of a kind that the registry converts, but the registry has no
+//     conversion for this version.
 //
 // A kind without any conversion passes, because the scheme does not show whether its versions in
 // the cluster differ.
@@ -43,7 +40,11 @@ func (r *Registry) Check(definitions ...[]byte) error {
 	}
 	var errs []error
 	for _, k := range r.Kinds() {
-		errs = append(errs, r.graph.unreachable(k.GroupKind, r.scheme)...)
+		for _, gv := range r.scheme.VersionsForGroupKind(k.GroupKind) {
+			if !r.graph.has(gv.WithKind(k.Kind)) {
+				errs = append(errs, fmt.Errorf("conversion: version %s of kind %s is in the scheme, but has no conversions: add them", gv.Version, k.GroupKind))
+			}
+		}
 	}
 	for i, text := range definitions {
 		found, err := crd.Read(text)
@@ -57,26 +58,6 @@ func (r *Registry) Check(definitions ...[]byte) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// unreachable returns an error for each two versions of a kind, in the graph or a scheme, without a route.
-func (g graph) unreachable(gk schema.GroupKind, s *runtime.Scheme) (errs []error) {
-	k := g[gk]
-	known := k.versions()
-	for gvk := range s.AllKnownTypes() {
-		if gvk.GroupKind() == gk && gvk.Version != runtime.APIVersionInternal {
-			known[gvk.Version] = true
-		}
-	}
-	versions := slices.Sorted(maps.Keys(known))
-	for _, from := range versions {
-		for _, to := range versions {
-			if k.routes[[2]string{from, to}] == nil && from != to {
-				errs = append(errs, fmt.Errorf("conversion: %s cannot be converted from %s to %s: add a conversion", gk, from, to))
-			}
-		}
-	}
-	return errs
 }
 
 // compare returns the contradictions between the graph and a CRD.

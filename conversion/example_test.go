@@ -84,35 +84,6 @@ func ExampleAddFields() {
 	//  cannot convert CronTab x from stable.example.com/v1beta1 to stable.example.com/v1: hostPort: Invalid value: "localhost": must be <host>:<port, an integer>
 }
 
-// Two versions are converted into each other without a hub.
-func ExampleAddDirect() {
-	s, err := scheme.New(
-		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
-		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
-	)
-	if err != nil {
-		panic(err)
-	}
-	reg := conversion.NewRegistry(s)
-	err = conversion.AddDirect(reg,
-		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
-			out.Status.Cost = in.Status.Cost
-			return nil
-		},
-		func(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
-			out.Status.Cost = in.Status.Cost
-			return nil
-		})
-	if err != nil {
-		panic(err)
-	}
-	object := []byte(`{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"margherita"},"status":{"cost":2.5}}`)
-	converted, err := reg.Convert(context.Background(), object, v1beta1.GroupVersion)
-	fmt.Println(string(converted), err)
-	// Output:
-	// {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"margherita"},"status":{"cost":2.5}} <nil>
-}
-
 // Usually conversion-gen generates the functions of the scheme. This example registers one pair
 // that is written by hand.
 func ExampleAddSchemeFunctions() {

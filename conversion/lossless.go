@@ -142,30 +142,21 @@ const LosslessAnnotation = lost.Annotation
 //
 //   - The registry has no conversions between the version and a hub, or the version is the
 //     hub.
-//   - The spoke has direct conversions, which would bypass the hub.
 //   - The spoke is lossless already.
 //   - An option is invalid.
 func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
 	l := &lossless{kind: spoke.GroupKind(), spoke: spoke.Version}
-	var there, back *step
-	if k := r.graph[spoke.GroupKind()]; k != nil && k.hub != spoke.Version {
-		l.hub = k.hub
-		for _, s := range k.steps {
-			switch {
-			case s.from.Version == k.hub && s.to.Version == spoke.Version:
-				there = s
-			case s.from.Version == spoke.Version && s.to.Version == k.hub:
-				back = s
-			case s.from.Version == spoke.Version:
-				l.wrong("the spoke has a direct conversion to %s, which would bypass the hub", s.to.Version)
-			}
-		}
+	k := r.graph[l.kind]
+	var steps *spokeSteps
+	if k != nil {
+		l.hub, steps = k.hub, k.spokes[spoke.Version]
 	}
-	if k := r.graph[spoke.GroupKind()]; k != nil && k.hub == spoke.Version {
+	switch {
+	case k != nil && k.hub == spoke.Version:
 		l.wrong("%s is the hub, expected a spoke: pass the function to the hub first", spoke.Version)
-	} else if there == nil {
+	case steps == nil:
 		l.wrong("the registry has no conversion to it from a hub: call AddSpoke first")
-	} else if there.plain != nil {
+	case steps.toHub.plain != nil:
 		l.wrong("the spoke is lossless already")
 	}
 	l.hubType = r.scheme.AllKnownTypes()[l.kind.WithVersion(l.hub)]
@@ -176,9 +167,9 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	if err := errors.Join(l.errs...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
-	l.there, l.back = new(*there), new(*back)
-	there.plain, there.transform = l.there, l.toSpoke
-	back.plain, back.transform = l.back, l.toHub
+	l.there, l.back = new(*steps.fromHub), new(*steps.toHub)
+	steps.fromHub.plain, steps.fromHub.transform = l.there, l.toSpoke
+	steps.toHub.plain, steps.toHub.transform = l.back, l.toHub
 	return nil
 }
 

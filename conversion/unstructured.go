@@ -48,7 +48,7 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 	if toHub == nil || fromHub == nil {
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
 	}
-	return r.add(true,
+	return r.add(
 		&step{from: spoke, to: hub, in: spokeForm, out: hubForm, call: func(ctx context.Context, in, out runtime.Object) error {
 			return toHub(ctx, in.(*unstructured.Unstructured), out.(H))
 		}},
