@@ -56,8 +56,8 @@ func TestHandler_RealAPIServer(t *testing.T) {
 	}
 	menuCRD := webhookCRD("menus", "Menu", "v2", "v1", "v1alpha1")
 	for _, err := range []error{
-		conversion.Lossless(reg, v1.WithKind("Menu"), conversion.ListMapKeysOf(textOfDefinition(t, menuCRD))),
-		conversion.Lossless(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, conversion.ListMapKeysOf(textOfDefinition(t, menuCRD))),
+		conversion.Lossless(reg, v1.WithKind("Menu"), conversion.ListMapKeys(textOfDefinition(t, menuCRD))),
+		conversion.Lossless(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, conversion.ListMapKeys(textOfDefinition(t, menuCRD))),
 	} {
 		if err != nil {
 			t.Fatal(err)

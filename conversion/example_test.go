@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -183,7 +184,11 @@ func ExampleLossless() {
 	if err != nil {
 		panic(err)
 	}
-	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeys("spec.toppings", "name")); err != nil {
+	definition, err := os.ReadFile("../examples/pizza/config/crd/restaurant.programming-kubernetes.info_pizzas.yaml") // most programs embed it
+	if err != nil {
+		panic(err)
+	}
+	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeys(definition)); err != nil {
 		panic(err)
 	}
 

@@ -58,7 +58,7 @@ const LosslessAnnotation = lost.Annotation
 // All other differences are restored, because users cannot remove fields that they cannot see.
 // For example, entries of a map and elements of a list that the spoke does not show are
 // restored even if the user removed all others. Whether an object is a map is decided by the
-// hub's Go type, and by the definition of [ListMapKeysOf]. The hub-only fields of spec, and of
+// hub's Go type, and by the definition of [ListMapKeys]. The hub-only fields of spec, and of
 // other fields at the top, are always restored. If the spoke has not been edited, all differences
 // are restored, or the conversion fails.
 //
@@ -69,9 +69,9 @@ const LosslessAnnotation = lost.Annotation
 //
 // # List elements
 //
-// List elements are matched by their declared keys, see [ListMapKeys] and [ListMapKeysOf].
-// Without declared keys, matching is heuristic: declare them wherever hidden fields matter. If two
-// elements are equally likely, neither is matched, and their differences are left out.
+// List elements are matched by their keys in the CRD, see [ListMapKeys]. Without keys, matching
+// is heuristic: give keys to all lists in which hidden fields matter. If two elements are equally
+// likely, neither is matched, and their differences are left out.
 //
 // To match the elements of a list without keys, the annotation also stores the elements
 // that the spoke showed. If they do not fit, it stores their hashes. With hashes, an element
@@ -204,7 +204,7 @@ func VerifyRestored(f func(ctx context.Context, hub []byte) error) LosslessOptio
 type lossless struct {
 	drop        bool
 	verify      func(ctx context.Context, hub []byte) error
-	lists       listkeys.Tree
+	lists       *listkeys.Tree
 	maps        *listkeys.Tree // which objects of the hub have fields of any name
 	kind        schema.GroupKind
 	spoke, hub  string       // versions
@@ -239,7 +239,7 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 			return payload{}, err
 		}
 	}
-	changes, err := threeway.Diff(b, h, &l.lists)
+	changes, err := threeway.Diff(b, h, l.lists)
 	if err != nil || len(changes) == 0 || sameMetadata && l.omits(c, h, b) {
 		return spoke, err
 	}
@@ -306,10 +306,10 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 		return func(ctx context.Context, p payload) (payload, error) { return run(ctx, c, p, steps...) }
 	}
 	r := lost.Restorer{
-		Spoke: l.spoke, Lists: &l.lists, ToHub: along(l.back), ToSpoke: along(l.there),
+		Spoke: l.spoke, ToHub: along(l.back), ToSpoke: along(l.there),
 		Earlier: func(version string) (lost.Hub, error) {
 			if version == l.hub {
-				return lost.Hub{Maps: func() *listkeys.Tree { return l.maps }}, nil
+				return lost.Hub{Lists: l.lists, Maps: func() *listkeys.Tree { return l.maps }}, nil
 			}
 			now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(version)
 			to, err := c.registry.graph.route(now, then.GroupVersion())
@@ -321,7 +321,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 				return lost.Hub{}, err
 			}
 			maps := sync.OnceValue(func() *listkeys.Tree { return listkeys.OfType(c.registry.scheme.AllKnownTypes()[then]) })
-			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Maps: maps}, nil
+			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Lists: l.lists, Maps: maps}, nil
 		},
 	}
 	restored, err := r.Restore(ctx, spoke, hub, text)

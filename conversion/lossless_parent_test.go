@@ -164,7 +164,7 @@ func TestLossless_RemovedParents(t *testing.T) {
 		conversion.AddSpoke(typed, appToHub, appFromHub),
 		conversion.Lossless(typed, v1),
 		conversion.AddUnstructuredSpoke(untyped, v1, "v2", unstructuredApp(appToHub), unstructuredApp(appFromHub)),
-		conversion.Lossless(untyped, v1, conversion.ListMapKeysOf([]byte(appsCRD))),
+		conversion.Lossless(untyped, v1, conversion.ListMapKeys([]byte(appsCRD))),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -125,13 +125,28 @@ func menuRegistry(t testing.TB, opts ...conversion.LosslessOption) *conversion.R
 	reg := conversion.NewRegistry(menuScheme())
 	for _, err := range []error{
 		conversion.AddSpoke(reg, menuToHub, menuFromHub),
-		conversion.Lossless(reg, oldMenu1, append([]conversion.LosslessOption{conversion.ListMapKeys("spec.dishes", "name")}, opts...)...),
+		conversion.Lossless(reg, oldMenu1, append([]conversion.LosslessOption{dishKeys}, opts...)...),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	return reg
+}
+
+var (
+	dishKeyed = keyed(menus.WithKind("Menu"), "spec.dishes", "name")
+	dishKeys  = conversion.ListMapKeys(dishKeyed)
+)
+
+// keyed returns a definition of which one version has one list with keys, such as spec.dishes.
+func keyed(kind schema.GroupVersionKind, path string, keys ...string) []byte {
+	object, list, _ := strings.Cut(path, ".")
+	plural := strings.ToLower(kind.Kind) + "s"
+	return fmt.Appendf(nil, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%s.%s"},"spec":{
+		"group":%q,"names":{"kind":%q,"plural":%q},"scope":"Namespaced","versions":[{"name":%q,"schema":{"openAPIV3Schema":{
+		"properties":{%q:{"properties":{%q:{"x-kubernetes-list-map-keys":["%s"]}}}}}}}]}}`,
+		plural, kind.Group, kind.Group, kind.Kind, plural, kind.Version, object, list, strings.Join(keys, `","`))
 }
 
 func menuOf(version, metadata, spec string) string {
@@ -518,7 +533,7 @@ func TestLossless_BetweenSpokes(t *testing.T) {
 		conversion.AddSpoke(reg,
 			func(_ context.Context, in *newMenu, out *hubMenu) error { out.Spec = in.Spec; return nil },
 			func(_ context.Context, in *hubMenu, out *newMenu) error { out.Spec = in.Spec; return nil }),
-		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name")),
+		conversion.Lossless(reg, oldMenu1, dishKeys),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -582,7 +597,7 @@ func TestLossless_AllSortsOfFunctions(t *testing.T) {
 		}},
 	} {
 		reg := conversion.NewRegistry(menuScheme())
-		if err := errors.Join(conversion.AddSpoke(reg, c.up, c.down), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name"))); err != nil {
+		if err := errors.Join(conversion.AddSpoke(reg, c.up, c.down), conversion.Lossless(reg, oldMenu1, dishKeys)); err != nil {
 			t.Fatal(err)
 		}
 		for _, spec := range []string{richMenu, `{}`, `{"size":"XL"}`, `{"currency":"CHF","tags":[{"text":"a"}]}`} {
@@ -612,7 +627,7 @@ func TestLossless_OneConflict(t *testing.T) {
 			}
 			return err
 		}),
-		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name"))); err != nil {
+		conversion.Lossless(reg, oldMenu1, dishKeys)); err != nil {
 		t.Fatal(err)
 	}
 	m := randomMenu(rand.New(rand.NewPCG(1, 1)))
@@ -722,7 +737,7 @@ func TestLossless_NewHub(t *testing.T) {
 				_ = menuFromHub(context.Background(), &now, &old)
 				out.Object["spec"], _ = runtime.DefaultUnstructuredConverter.ToUnstructured(&old.Spec)
 			})),
-		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("menu.dishes", "name"), conversion.ListMapKeys("spec.dishes", "name")),
+		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys(keyed(menus.WithKind("Menu").GroupKind().WithVersion("v3"), "menu.dishes", "name"))),
 		reg.Check(),
 	} {
 		if err != nil {
@@ -742,10 +757,9 @@ func TestLossless_FaultsAtStart(t *testing.T) {
 	reg := menuRegistry(t)
 	crd := definition("v1!")
 	err := conversion.Lossless(reg, oldMenu1,
-		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(textOfDefinition(t, crd)), conversion.ListMapKeysOf(nil))
+		conversion.ListMapKeys(textOfDefinition(t, crd)), conversion.ListMapKeys(nil))
 	for _, want := range []string{
-		"the spoke is lossless already", `the path "spec..x"`, `the path "spec.x" and the keys []`,
-		"no CustomResourceDefinition has a schema of Menu.example.com in v2", "no CustomResourceDefinition found",
+		"the spoke is lossless already", "no CustomResourceDefinition has a schema of Menu.example.com in v2", "no CustomResourceDefinition found",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -757,7 +771,7 @@ func TestLossless_FaultsAtStart(t *testing.T) {
 }
 
 // List map keys are read from a definition.
-func TestListMapKeysOf_Definition(t *testing.T) {
+func TestListMapKeys_Definition(t *testing.T) {
 	crd := definition("v1", "v2!")
 	crd.Name = "menus.example.com"
 	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Menu", Plural: "menus"}
@@ -771,7 +785,7 @@ func TestListMapKeysOf_Definition(t *testing.T) {
 	}
 	texts := slices.Concat(textOfDefinition(t, definition("v2!")), []byte("\n---\n"), textOfDefinition(t, crd)) // that of another kind is passed over
 	reg := conversion.NewRegistry(menuScheme())
-	if err := errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeysOf(texts))); err != nil {
+	if err := errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys(texts))); err != nil {
 		t.Fatal(err)
 	}
 	if spoke := convert(t, reg, menuOf("v2", `{}`, richMenu), oldMenu1.GroupVersion()); !strings.Contains(spoke, `{\"key\":{\"name\":\"soup\"}}`) {

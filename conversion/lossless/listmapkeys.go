@@ -14,7 +14,7 @@ import (
 type Option func(*options) error
 
 type options struct {
-	tree   listkeys.Tree
+	tree   *listkeys.Tree
 	hidden []string                // annotations of the spoke
 	kind   schema.GroupVersionKind // of the hub, as far as it is known
 	hub    reflect.Type
@@ -32,17 +32,11 @@ func HubCopy(annotations ...string) Option {
 	}
 }
 
-// ListMapKeys is conversion.ListMapKeys: it sets the keys that identify the elements of a list of the
-// hub, at a path such as spec.toppings.
-func ListMapKeys(path string, names ...string) Option {
-	return func(o *options) error { return o.tree.AddFor([]reflect.Type{o.hub}, path, names...) }
-}
-
-// ListMapKeysOf is conversion.ListMapKeysOf: it sets the keys of all lists that have
+// ListMapKeys is conversion.ListMapKeys: it reads the keys of all lists that have
 // x-kubernetes-list-map-keys in the hub's schema, in the YAML or JSON of one or several
 // CustomResourceDefinitions. It needs the apiVersion and kind of the spoke or the hub. The definitions
 // are parsed once for each option, so keep the option in a variable.
-func ListMapKeysOf(definitions []byte) Option {
+func ListMapKeys(definitions []byte) Option {
 	parse := sync.OnceValues(func() ([]*crd.Definition, error) { return crd.Read(definitions) })
 	return func(o *options) error {
 		found, err := parse()
@@ -51,7 +45,7 @@ func ListMapKeysOf(definitions []byte) Option {
 		}
 		s, err := crd.Schema(found, o.kind.GroupKind(), o.kind.Version)
 		if !o.check {
-			o.tree.AddSchema(s)
+			o.tree = listkeys.OfSchema(s).Over(o.tree)
 		}
 		return err
 	}

@@ -97,7 +97,7 @@ func restore[S, H runtime.Object](ctx context.Context, spoke, hub *view, text st
 		return err
 	}
 	r := lost.Restorer{
-		Spoke: spoke.kind.Version, Lists: &o.tree,
+		Spoke: spoke.kind.Version,
 		ToHub: func(ctx context.Context, p lost.Payload) (lost.Payload, error) {
 			return convert(ctx, spoke, hub, p, toHub)
 		},
@@ -109,13 +109,13 @@ func restore[S, H runtime.Object](ctx context.Context, spoke, hub *view, text st
 			if hub.kind.Version != "" && hub.kind.Version != version {
 				return lost.Hub{}, fmt.Errorf("expected the hub %q", hub.kind.Version)
 			}
-			o.tree, o.kind.Version, o.check = listkeys.Tree{}, version, false
+			o.tree, o.kind.Version, o.check = nil, version, false
 			for _, opt := range opts {
 				if err := opt(o); err != nil {
 					return lost.Hub{}, err
 				}
 			}
-			return lost.Hub{Maps: sync.OnceValue(func() *listkeys.Tree { return o.tree.Over(listkeys.OfType(o.hub)) })}, nil
+			return lost.Hub{Lists: o.tree, Maps: sync.OnceValue(func() *listkeys.Tree { return o.tree.Over(listkeys.OfType(o.hub)) })}, nil
 		},
 	}
 	restored, err := r.Restore(ctx, s.Without(o.hidden...), h, text)

@@ -86,7 +86,7 @@ func fromHub(_ context.Context, in *backup, out *oldBackup) error {
 
 const stored = "example.com/stored"
 
-var byName = lossless.ListMapKeys("spec.steps", "name")
+var byName = lossless.ListMapKeys([]byte(definition))
 
 // ConvertTo and ConvertFrom are the methods of the operator that has left crdkit: they store the hub in
 // an annotation, as cluster-api's do.
@@ -105,7 +105,11 @@ func (b *oldBackup) ConvertTo(dst hub) error {
 		out.Spec.Encrypt = whole.Spec.Encrypt
 		delete(out.Annotations, stored)
 	}
-	return lossless.Restore(b, dst, byName, lossless.HubCopy(stored))
+	opts := []lossless.Option{lossless.HubCopy(stored), byName}
+	if b.Kind == "" {
+		opts = opts[:1] // byName needs the kind
+	}
+	return lossless.Restore(b, dst, opts...)
 }
 
 func (b *oldBackup) ConvertFrom(src hub) error {
@@ -134,7 +138,7 @@ func registry(t testing.TB) *conversion.Registry {
 	s.AddKnownTypeWithName(v1.WithKind("Backup"), &backup{})
 	reg := conversion.NewRegistry(s)
 	check(t, conversion.AddSpoke(reg, toHub, fromHub))
-	check(t, conversion.Lossless(reg, beta.WithKind("Backup"), conversion.ListMapKeys("spec.steps", "name")))
+	check(t, conversion.Lossless(reg, beta.WithKind("Backup"), conversion.ListMapKeys([]byte(definition))))
 	return reg
 }
 
@@ -238,8 +242,8 @@ func TestRestore_InvalidAnnotation(t *testing.T) {
 // A mistake of the caller does not blame the annotation, and is found without one.
 func TestOptions_Mistakes(t *testing.T) {
 	for want, opt := range map[string]lossless.Option{
-		`Backup default/nightly: ListMapKeys "spec.bucket": lossless_test.backup: type string, expected a list`: lossless.ListMapKeys("spec.bucket", "name"),
-		`Backup default/nightly: no CustomResourceDefinition has a schema of Backup.example.com in any version`: lossless.ListMapKeysOf([]byte(`
+		`Backup default/nightly: no CustomResourceDefinition found`: lossless.ListMapKeys(nil),
+		`Backup default/nightly: no CustomResourceDefinition has a schema of Backup.example.com in any version`: lossless.ListMapKeys([]byte(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: others.example.com}
@@ -287,8 +291,7 @@ spec:
       type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}}}}}}
 `
 
-func TestListMapKeysOf_Definition(t *testing.T) {
-	keys := lossless.ListMapKeysOf([]byte(definition))
+func TestListMapKeys_Definition(t *testing.T) {
 	for _, apiVersion := range []string{"example.com/v1", ""} {
 		b := read(t, rich)
 		b.Spec.Steps[0], b.Spec.Steps[1] = b.Spec.Steps[1], b.Spec.Steps[0]
@@ -296,7 +299,7 @@ func TestListMapKeysOf_Definition(t *testing.T) {
 		got := &backup{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Backup"}}
 		b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
 		check(t, toHub(t.Context(), b, got))
-		check(t, lossless.RestoreFunc(t.Context(), b, got, toHub, fromHub, keys))
+		check(t, lossless.RestoreFunc(t.Context(), b, got, toHub, fromHub, byName))
 		if diff := cmp.Diff([]step{{"copy", "cp", 5}, {"dump", "dump.sh", 3}}, got.Spec.Steps); diff != "" {
 			t.Errorf("apiVersion %q (-want +got):\n%s", apiVersion, diff)
 		}

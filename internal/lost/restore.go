@@ -13,7 +13,6 @@ import (
 // Restorer restores the fields of an annotation.
 type Restorer struct {
 	Spoke          string // the version; empty for any version
-	Lists          *listkeys.Tree
 	ToHub, ToSpoke Convert
 	// Earlier returns what is known of the hub for which an annotation was made, which may have
 	// been that of an earlier release.
@@ -23,6 +22,7 @@ type Restorer struct {
 // Hub is the hub for which an annotation was made.
 type Hub struct {
 	From, To Convert               // from and to the hub of this release; nil if it is the same
+	Lists    *listkeys.Tree        // the keys of the lists of the hub of this release
 	Maps     func() *listkeys.Tree // which objects have fields of any name
 }
 
@@ -264,7 +264,7 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 	}
 	m.work -= len(document) + 1<<10
 	made := &outcome{}
-	if document, made.void, err = changes.ApplyAs(document, m.Lists, m.then.Maps, modes, m.unedited); err != nil {
+	if document, made.void, err = changes.ApplyAs(document, m.then.Lists, m.then.Maps, modes, m.unedited); err != nil {
 		return nil, err
 	}
 	then, err := payloadOf(document)
@@ -302,7 +302,7 @@ func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, err
 	if err != nil {
 		return nil, err
 	}
-	return m.views.hub.Diff(hub, m.Lists), nil
+	return m.views.hub.Diff(hub, m.then.Lists), nil
 }
 
 // view makes the views.

@@ -17,7 +17,7 @@ func newRegistry(s *runtime.Scheme) (*conversion.Registry, error) {
 	if err := conversion.AddSpoke(reg, bookToHub, bookFromHub); err != nil {
 		return nil, err
 	}
-	return reg, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Book"), conversion.ListMapKeys("spec.authors", "name"))
+	return reg, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Book"), conversion.ListMapKeys(definition))
 }
 
 func bookToHub(_ context.Context, in *v1alpha1.Book, out *v1.Book) error {
