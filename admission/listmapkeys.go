@@ -1,12 +1,11 @@
 package admission
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/crd"
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
@@ -28,29 +27,12 @@ import (
 // [NewHandler] panics if the CRDs cannot be read, or if a CRD has no schema.
 func ListMapKeys(definitions []byte) Option {
 	return func(h *handler) {
-		found, err := crd.Read(definitions)
-		for _, d := range found {
-			err = errors.Join(err, h.readListKeys(d))
-		}
+		keys, err := listkeys.OfDefinitions(definitions)
 		if err != nil {
 			h.errs = append(h.errs, fmt.Errorf("admission: %w", err))
 		}
+		maps.Copy(h.listKeys, keys)
 	}
-}
-
-// readListKeys reads the list-map keys of a CRD.
-func (h *handler) readListKeys(d *crd.Definition) error {
-	found := false
-	for _, v := range d.Spec.Versions {
-		if len(v.Schema.OpenAPIV3Schema) > 0 {
-			found = true
-			h.listKeys[d.GroupKind().WithVersion(v.Name)] = listkeys.OfSchema(v.Schema.OpenAPIV3Schema)
-		}
-	}
-	if !found {
-		return fmt.Errorf("%s has no schema", d)
-	}
-	return nil
 }
 
 // listKeys returns the keys of the lists of the request's object. Those of a CRD override those in

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 )
 
 // A fleet has members, and the spoke lacks some fields of a member.
@@ -78,7 +79,7 @@ func (b *bench) lossless() error {
 	}); err != nil {
 		return err
 	}
-	if err := conversion.Lossless(reg, spoke, conversion.ListMapKeys([]byte(fleetCRD))); err != nil {
+	if err := conversion.Lossless(reg, spoke, lossless.ListMapKeys([]byte(fleetCRD))); err != nil {
 		return err
 	}
 	edited := func(n int) ([]byte, error) {

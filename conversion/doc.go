@@ -42,7 +42,7 @@
 // [Lossless] stores it in an annotation of the spoke. On the way back, Lossless restores the field,
 // and preserves the edits that a user made to the spoke:
 //
-//	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeys(crdYAML))
+//	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), lossless.ListMapKeys(crdYAML))
 //
 // A field that only the spoke has needs a place in the hub, such as the annotation in the example
 // of [AddSpoke].

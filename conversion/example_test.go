@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
@@ -188,7 +189,7 @@ func ExampleLossless() {
 	if err != nil {
 		panic(err)
 	}
-	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeys(definition)); err != nil {
+	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), lossless.ListMapKeys(definition)); err != nil {
 		panic(err)
 	}
 

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
 )
 
@@ -84,7 +83,7 @@ func TestDecoder_GivesWhatRegistryGives_Farms(t *testing.T) {
 		case sameObject(t, string(text), got) != "":
 			t.Fatalf("seed %d: %s (-registry +decoder):\n%s", seed, textOf(t, spoke), sameObject(t, string(text), got))
 		}
-		if spoke.Annotations[conversion.LosslessAnnotation] != "" {
+		if spoke.Annotations[lossless.Annotation] != "" {
 			kept++
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 )
 
 // hubFarm has pools of which the spoke shows some, and of these a size and a mode.
@@ -91,7 +92,7 @@ func (r release) poolFromHub(p hubPool) (old oldPool, shown bool) {
 }
 
 // farms returns the registry of a release, of which v1 is lossless.
-func (r release) farms(t testing.TB, opts ...conversion.LosslessOption) *conversion.Registry {
+func (r release) farms(t testing.TB, opts ...lossless.Option) *conversion.Registry {
 	t.Helper()
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(oldFarms, &oldFarm{})
@@ -156,8 +157,8 @@ func (r release) fromHub(_ context.Context, in *hubFarm, out *oldFarm) error {
 
 var (
 	poolKeyed   = keyed(menus.WithKind("Farm"), "spec.pools", "name")
-	poolKeys    = conversion.ListMapKeys(poolKeyed)
-	poolAndMode = conversion.ListMapKeys(keyed(menus.WithKind("Farm"), "spec.pools", "name", "mode"))
+	poolKeys    = lossless.ListMapKeys(poolKeyed)
+	poolAndMode = lossless.ListMapKeys(keyed(menus.WithKind("Farm"), "spec.pools", "name", "mode"))
 )
 
 func farmOf(version, spec string) string {
@@ -347,7 +348,7 @@ func TestLossless_DefaultIsNoEdit(t *testing.T) {
 // A note finds the elements of lists that have other keys by now, also beside an edit.
 func TestLossless_FindsElementsUnderOtherKeys(t *testing.T) {
 	const hub = `{"pools":[{"name":"a","size":1,"note":"x"},{"name":"b","mode":"m","note":"y"}]}`
-	for _, c := range [][2]conversion.LosslessOption{{poolKeys, poolAndMode}, {poolAndMode, poolKeys}} {
+	for _, c := range [][2]lossless.Option{{poolKeys, poolAndMode}, {poolAndMode, poolKeys}} {
 		written, read := release{}.farms(t, c[0]), release{}.farms(t, c[1])
 		got := edited(t, written, read, hub, func(f *oldFarm) { f.Spec.Sheds = map[string]oldPool{"s": {}} })
 		want := `{"pools":[{"name":"a","size":1,"note":"x"},{"name":"b","mode":"m","note":"y"}],"sheds":{"s":{}}}`

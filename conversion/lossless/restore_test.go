@@ -138,7 +138,7 @@ func registry(t testing.TB) *conversion.Registry {
 	s.AddKnownTypeWithName(v1.WithKind("Backup"), &backup{})
 	reg := conversion.NewRegistry(s)
 	check(t, conversion.AddSpoke(reg, toHub, fromHub))
-	check(t, conversion.Lossless(reg, beta.WithKind("Backup"), conversion.ListMapKeys([]byte(definition))))
+	check(t, conversion.Lossless(reg, beta.WithKind("Backup"), byName))
 	return reg
 }
 
@@ -247,7 +247,7 @@ func TestOptions_Mistakes(t *testing.T) {
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: others.example.com}
-spec: {group: example.com, names: {kind: Other, plural: others}, scope: Namespaced, versions: [{name: v1}]}
+spec: {group: example.com, names: {kind: Other, plural: others}, scope: Namespaced, versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]}
 `)),
 	} {
 		for _, annotated := range []bool{true, false} {
@@ -259,6 +259,54 @@ spec: {group: example.com, names: {kind: Other, plural: others}, scope: Namespac
 				t.Errorf("annotated %v: got %v, want %s", annotated, err, want)
 			}
 		}
+	}
+}
+
+// DropInvalidAnnotation converts the object without the annotation.
+func TestRestore_DropInvalidAnnotation(t *testing.T) {
+	b := read(t, rich)
+	b.Annotations[lossless.Annotation] = "{"
+	got := &backup{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Backup"}}
+	b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
+	check(t, toHub(t.Context(), b, got))
+	want := *got
+	want.Annotations = nil
+	check(t, lossless.Restore(b, hub(got), byName, lossless.DropInvalidAnnotation()))
+	if diff := cmp.Diff(&want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// VerifyRestored sees the whole hub, also if only the annotation tells its version.
+func TestRestore_VerifyRestored(t *testing.T) {
+	refused := errors.New("no retries")
+	for _, apiVersion := range []string{"example.com/v1", ""} {
+		b := read(t, rich)
+		got, seen := &backup{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Backup"}}, &backup{}
+		b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
+		check(t, toHub(t.Context(), b, got))
+		err := lossless.Restore(b, hub(got), byName, lossless.VerifyRestored(func(_ context.Context, text []byte) error {
+			check(t, json.Unmarshal(text, seen))
+			return refused
+		}))
+		if want := "metadata.annotations[conversion.crdkit.github.io/lost]: Invalid value: no retries"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		want := &backup{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Backup"}}
+		check(t, json.Unmarshal([]byte(rich), &want.Spec))
+		want.Name, want.Namespace = "nightly", "default"
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("apiVersion %q (-want +got):\n%s", apiVersion, diff)
+		}
+	}
+}
+
+func TestListMapKeys_UnknownKind(t *testing.T) {
+	b := read(t, rich)
+	b.TypeMeta = metav1.TypeMeta{}
+	err := lossless.Restore(b, hub(&backup{}), byName)
+	if want := "oldBackup default/nightly: no CustomResourceDefinition has a schema of an object without apiVersion and kind in any version"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

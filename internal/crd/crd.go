@@ -8,7 +8,6 @@ package crd
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -73,19 +72,6 @@ func (d *Definition) String() string { return "CustomResourceDefinition " + d.Me
 // GroupKind returns the kind of the objects.
 func (d *Definition) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
-}
-
-// Schema returns the schema of a version of a kind. It takes the first one in the definitions, and returns an error if they
-// have none. If the version is empty, any will do.
-func Schema(definitions []*Definition, kind schema.GroupKind, version string) (map[string]any, error) {
-	for _, d := range definitions {
-		for _, v := range d.Spec.Versions {
-			if d.GroupKind() == kind && (version == "" || v.Name == version) && v.Schema.OpenAPIV3Schema != nil {
-				return v.Schema.OpenAPIV3Schema, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("no CustomResourceDefinition has a schema of %s in %s", kind, cmp.Or(version, "any version"))
 }
 
 // Used returns the versions that are served or stored, in their order.

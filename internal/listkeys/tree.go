@@ -2,7 +2,12 @@ package listkeys
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/crd"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -12,6 +17,26 @@ type Tree struct {
 	values map[string]string // the defaults of the keys, if they have any, as JSON
 	fields map[string]*Tree  // by name; "" is any name
 	under  *Tree             // what holds where this tree knows nothing
+}
+
+// OfDefinitions returns the keys of the lists of each version that has a schema, from the YAML or JSON of one or several
+// CustomResourceDefinitions. It returns an error if they cannot be read, or if one has no schema.
+func OfDefinitions(text []byte) (map[schema.GroupVersionKind]*Tree, error) {
+	keys := map[schema.GroupVersionKind]*Tree{}
+	found, err := crd.Read(text)
+	for _, d := range found {
+		hasSchema := false
+		for _, v := range d.Spec.Versions {
+			if len(v.Schema.OpenAPIV3Schema) > 0 {
+				hasSchema = true
+				keys[d.GroupKind().WithVersion(v.Name)] = OfSchema(v.Schema.OpenAPIV3Schema)
+			}
+		}
+		if !hasSchema {
+			err = errors.Join(err, fmt.Errorf("%s has no schema", d))
+		}
+	}
+	return keys, err
 }
 
 // OfSchema returns all list-map keys of an OpenAPI schema, and their defaults.
