@@ -3,7 +3,6 @@ package conversion
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/crdkit/crdkit/internal/crd"
@@ -52,7 +51,7 @@ func (r *Registry) Check(definitions ...[]byte) error {
 			errs = append(errs, fmt.Errorf("conversion: definitions, text %d: %w", i+1, err))
 		}
 		for _, d := range found {
-			for _, err := range r.graph.compare(d) {
+			for _, err := range r.compare(d) {
 				errs = append(errs, fmt.Errorf("conversion: %s: %w", d, err))
 			}
 		}
@@ -60,44 +59,35 @@ func (r *Registry) Check(definitions ...[]byte) error {
 	return errors.Join(errs...)
 }
 
-// compare returns the contradictions between the graph and a CRD.
-func (g graph) compare(d *crd.Definition) (errs []error) {
-	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+// compare returns the contradictions between the registry and a CRD.
+func (r *Registry) compare(d *crd.Definition) (errs []error) {
+	errorf := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	gk := d.GroupKind()
-	defined, needed := map[string]bool{}, map[string]bool{}
-	for _, v := range d.Spec.Versions {
-		defined[v.Name] = true
-	}
-	for _, v := range append(d.Used(), d.Status.StoredVersions...) {
-		needed[v] = true
-	}
-
-	var known map[string]bool
-	if k := g[gk]; k != nil {
-		known = k.versions()
-	}
+	known, needed := r.Versions(gk), append(d.Used(), d.Status.StoredVersions...)
+	slices.Sort(needed)
+	needed = slices.Compact(needed)
 	if len(known) == 0 {
 		if none := d.Spec.Conversion != nil && d.Spec.Conversion.Strategy == "None"; len(needed) > 1 && !none {
-			add("the registry has no conversions of kind %s: add them, or set spec.conversion.strategy to None if only apiVersion differs", gk)
+			errorf("the registry has no conversions of kind %s: add them, or set spec.conversion.strategy to None if only apiVersion differs", gk)
 		}
 		return errs
 	}
-	for _, v := range slices.Sorted(maps.Keys(needed)) {
-		if !known[v] {
-			add("version %s is served or stored, but the registry has no conversion for this version", v)
+	for _, v := range needed {
+		if !slices.Contains(known, v) {
+			errorf("version %s is served or stored, but the registry has no conversion for this version", v)
 		}
 	}
-	for _, v := range slices.Sorted(maps.Keys(known)) {
-		if !defined[v] {
-			add("the registry converts version %s, which is not defined", v)
+	for _, v := range known {
+		if !slices.ContainsFunc(d.Spec.Versions, func(defined crd.Version) bool { return defined.Name == v }) {
+			errorf("the registry converts version %s, which is not defined", v)
 		}
 	}
 	if c := d.Spec.Conversion; c != nil {
 		switch {
 		case c.Strategy != "Webhook":
-			add("spec.conversion.strategy is %s: the webhook would not be called", c.Strategy)
+			errorf("spec.conversion.strategy is %s: the webhook would not be called", c.Strategy)
 		case !slices.ContainsFunc(c.Webhook.ConversionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" }):
-			add("spec.conversion.webhook.conversionReviewVersions has neither v1 nor v1beta1")
+			errorf("spec.conversion.webhook.conversionReviewVersions has neither v1 nor v1beta1")
 		}
 	}
 	return errs

@@ -44,17 +44,6 @@ type kind struct {
 
 type spokeSteps struct{ toHub, fromHub *step }
 
-// versions returns the versions in which objects are read and written, without the internal
-// version.
-func (k *kind) versions() map[string]bool {
-	versions := map[string]bool{k.hub: true}
-	for v := range k.spokes {
-		versions[v] = true
-	}
-	delete(versions, runtime.APIVersionInternal)
-	return versions
-}
-
 // route is the list of steps from one version of a kind to another.
 type route struct {
 	from  schema.GroupVersionKind

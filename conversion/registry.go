@@ -73,7 +73,10 @@ func (r *Registry) Versions(gk schema.GroupKind) []string {
 	if k == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Keys(k.versions()), kubeversion.CompareKubeAwareVersionStrings)
+	versions := append(slices.Collect(maps.Keys(k.spokes)), k.hub)
+	versions = slices.DeleteFunc(versions, func(v string) bool { return v == runtime.APIVersionInternal })
+	slices.SortFunc(versions, kubeversion.CompareKubeAwareVersionStrings)
+	return versions
 }
 
 // Scheme returns the scheme that was passed to [NewRegistry].

@@ -49,6 +49,11 @@ func AddSpoke[S, H runtime.Object](r *Registry, toHub func(ctx context.Context, 
 	if err := errors.Join(spokeErr, hubErr); err != nil {
 		return err
 	}
+	return addFunctions(r, spoke, hub, toHub, fromHub)
+}
+
+// addFunctions adds the functions between two kinds, whose types may be unstructured.
+func addFunctions[S, H runtime.Object](r *Registry, spoke, hub schema.GroupVersionKind, toHub func(context.Context, S, H) error, fromHub func(context.Context, H, S) error) error {
 	if toHub == nil || fromHub == nil {
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
 	}

@@ -87,19 +87,19 @@ func (d *Definition) Used() (versions []string) {
 // Read reads all documents of a text. With an error, it returns the definitions that can be
 // read. A text without definitions is an error.
 func Read(text []byte) (found []*Definition, _ error) {
-	var faults []error
+	var errs []error
 	for line, document := range Documents(text) {
 		d, err := readOne(document)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("the document of line %d: %w", line, err))
+			errs = append(errs, fmt.Errorf("the document of line %d: %w", line, err))
 		} else if d != nil {
 			found = append(found, d)
 		}
 	}
-	if len(found)+len(faults) == 0 {
-		faults = append(faults, errors.New("no CustomResourceDefinition found"))
+	if len(found)+len(errs) == 0 {
+		errs = append(errs, errors.New("no CustomResourceDefinition found"))
 	}
-	return found, errors.Join(faults...)
+	return found, errors.Join(errs...)
 }
 
 // Documents returns the documents of a text, with the line on which each begins. A YAML
