@@ -9,12 +9,13 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// lossless is a registry whose spoke keeps in an annotation what it cannot express.
-func lossless(t *testing.T) *conversion.Registry {
+// losslessRegistry returns a registry whose spoke keeps in an annotation what it cannot express.
+func losslessRegistry(t *testing.T) *conversion.Registry {
 	reg := registry(t)
 	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")); err != nil {
 		t.Fatal(err)
@@ -25,7 +26,7 @@ func lossless(t *testing.T) *conversion.Registry {
 // annotated returns a pizza of the spoke with that text in the annotation.
 func annotated(text, topping string) string {
 	return strings.Replace(pizza("v1alpha1", `,"spec":{"toppings":["`+topping+`"]}`), `"namespace"`,
-		`"annotations":{"a":"b","`+conversion.LosslessAnnotation+`":"`+text+`"},"namespace"`, 1)
+		`"annotations":{"a":"b","`+lossless.Annotation+`":"`+text+`"},"namespace"`, 1)
 }
 
 // Else a user could have any object stored where the failurePolicy is Ignore.
@@ -38,9 +39,9 @@ func TestUnreadableAnnotation_Denies(t *testing.T) {
 		"IfChanged":      admission.Validate(see, admission.IfChanged("spec")),
 		"ValidateUpdate": admission.ValidateUpdate(compare),
 	} {
-		h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(lossless(t)), option)
+		h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)), option)
 		got := ask(t, h, request{version: "v1alpha1", operation: "UPDATE", object: annotated("{", "salami")})
-		if got.Allowed || got.Result.Code != 422 || got.Result.Details.Causes[0].Field != "metadata.annotations["+conversion.LosslessAnnotation+"]" {
+		if got.Allowed || got.Result.Code != 422 || got.Result.Details.Causes[0].Field != "metadata.annotations["+lossless.Annotation+"]" {
 			t.Errorf("%s: got %+v", name, got.Result)
 		}
 	}
@@ -49,14 +50,14 @@ func TestUnreadableAnnotation_Denies(t *testing.T) {
 // An object that does not fit into the annotation is refused at the write, and not at the read.
 func TestTooLargeAnnotation_Denies(t *testing.T) {
 	see := func(context.Context, *v1alpha1.Pizza) (field.ErrorList, error) { return nil, nil }
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(lossless(t)), admission.Validate(see))
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)), admission.Validate(see))
 	for size, want := range map[int]bool{1 << 20: true, 2 << 20: false} {
 		object := pizza("v1beta1", `,"spec":{"future":"`+strings.Repeat("x", size)+`"}`)
 		got := ask(t, h, request{version: "v1beta1", operation: "CREATE", object: object})
 		if got.Allowed != want {
 			t.Errorf("%d bytes: %+v", size, got.Result)
 		}
-		if !want && (got.Result.Code != 422 || got.Result.Details.Causes[0].Field != "metadata.annotations["+conversion.LosslessAnnotation+"]") {
+		if !want && (got.Result.Code != 422 || got.Result.Details.Causes[0].Field != "metadata.annotations["+lossless.Annotation+"]") {
 			t.Errorf("got %+v", got.Result)
 		}
 	}
@@ -76,7 +77,7 @@ func TestUnreadableAnnotation_CanBeRemoved(t *testing.T) {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec"), "seen")}, nil
 	}
 	see := func(ctx context.Context, old *v1beta1.Pizza) (field.ErrorList, error) { return check(ctx, nil, old) }
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(lossless(t)),
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)),
 		admission.ValidateUpdate(check, admission.IfChanged("spec")), admission.ValidateDelete(see))
 	for operation, object := range map[string]string{"UPDATE": pizza("v1alpha1", `,"spec":{"toppings":["ham"]}`), "DELETE": ""} {
 		r := request{version: "v1alpha1", operation: operation, object: object, old: annotated("{", "salami")}
@@ -89,7 +90,7 @@ func TestUnreadableAnnotation_CanBeRemoved(t *testing.T) {
 // The faults in the rest of the stored object are still not known.
 func TestUnreadableAnnotation_HidesNoOtherFault(t *testing.T) {
 	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(lossless(t)), admission.ValidateDelete(see))
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)), admission.ValidateDelete(see))
 	if got := undecided(t, h, request{version: "v1alpha1", operation: "DELETE", old: annotated("{", "nails")}); !strings.Contains(got.Message, "cannot convert nails") {
 		t.Errorf("got %+v", got)
 	}

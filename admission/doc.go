@@ -32,10 +32,10 @@
 // are preserved.
 //
 // To preserve the unknown fields of list elements that a function edits or moves, the handler
-// matches the elements before and after your functions by the keys that [ListMapKeys] and
-// [ListMapKeysOf] declare; the keys of Kubernetes' own types are known.
+// matches the elements before and after your functions by the list-map keys of the CRDs that
+// [ListMapKeys] gets; the keys of Kubernetes' own types are known.
 //
-// Without declared keys, matching is heuristic; declare ListMapKeys wherever unknown fields matter.
+// Without keys, matching is heuristic; give keys to all lists in which unknown fields matter.
 // An edited element is recognized by the values that it kept. A new element that has nearly all
 // values of a removed one gets its unknown fields, and an unmatched element loses them.
 //

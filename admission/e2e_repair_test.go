@@ -20,6 +20,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/controlplane"
@@ -31,7 +32,7 @@ import (
 func TestRepair_OnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
-	reg := lossless(t)
+	reg := losslessRegistry(t)
 	mux := http.NewServeMux()
 	mux.Handle("/convert", conversion.NewHandler(reg))
 	mux.Handle("/validate", admission.NewHandler(pizzaScheme(t), admission.ConvertWith(reg),
@@ -106,14 +107,14 @@ func TestRepair_OnAnAPIServer(t *testing.T) {
 	}
 	for i := 0; ; i++ { // until the webhook is asked
 		err := annotate("repaired", fmt.Sprintf(`{"a":"%d"}`, i))
-		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations["+conversion.LosslessAnnotation+"]: Invalid value") {
+		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations["+lossless.Annotation+"]: Invalid value") {
 			break
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := annotate("repaired", fmt.Sprintf(`{%q:null}`, conversion.LosslessAnnotation)); err != nil {
+	if err := annotate("repaired", fmt.Sprintf(`{%q:null}`, lossless.Annotation)); err != nil {
 		t.Error(err)
 	}
 	if err := pizzas.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {

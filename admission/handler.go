@@ -66,9 +66,9 @@ type handler struct {
 	functions       []*function // all of them
 	codecs          *codec.Codecs
 	representations map[reflect.Type]representation
-	kindTexts       map[string]schema.GroupVersionKind // of the functions
-	listKeys        listKeys
-	memories        sync.Pool // of calls
+	kindTexts       map[string]schema.GroupVersionKind         // of the functions
+	listKeys        map[schema.GroupVersionKind]*listkeys.Tree // of the CRDs of ListMapKeys
+	memories        sync.Pool                                  // of calls
 	errs            []error
 }
 
@@ -119,6 +119,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 		codecs:          codec.New(),
 		representations: map[reflect.Type]representation{},
 		kindTexts:       map[string]schema.GroupVersionKind{},
+		listKeys:        map[schema.GroupVersionKind]*listkeys.Tree{},
 	}
 	if s == nil {
 		h.errs = append(h.errs, errors.New("admission: the scheme is nil"))
@@ -131,7 +132,6 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	if len(h.functions)+len(h.errs) == 0 {
 		h.errs = append(h.errs, errors.New("admission: the handler has no functions"))
 	}
-	h.prepareListKeys()
 	if err := errors.Join(h.errs...); err != nil {
 		panic(err)
 	}

@@ -52,9 +52,9 @@ func Warn(ctx context.Context, format string, args ...any) {
 // AuditAnnotation returns an error for another key, which the API server would drop, and if ctx is
 // another context, or your function has returned.
 func AuditAnnotation(ctx context.Context, key, value string) error {
-	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 || strings.Contains(key, "/") {
+	if messages := validation.IsQualifiedName(key); len(messages) > 0 || strings.Contains(key, "/") {
 		return fmt.Errorf("admission: audit annotation %q: %s",
-			key, strings.Join(append(wrong, "expected a name without a prefix"), "; "))
+			key, strings.Join(append(messages, "expected a name without a prefix"), "; "))
 	}
 	s := lock(ctx)
 	if s == nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 )
 
 // A fleet has members, and the spoke lacks some fields of a member.
@@ -41,6 +42,19 @@ func (*oldFleet) DeepCopyObject() runtime.Object { panic("conversion does not co
 
 var fleets = schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Fleet"}
 
+const fleetCRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: fleets.example.com}
+spec:
+  group: example.com
+  names: {kind: Fleet, plural: fleets}
+  scope: Namespaced
+  versions:
+  - name: v2
+    schema: {openAPIV3Schema: {type: object, properties: {members: {type: array, x-kubernetes-list-map-keys: [name]}}}}
+`
+
 // lossless prints the time to convert a lossless spoke to the hub. Before the conversion, a user
 // has edited each element of its list, and each edit conflicts with a field that only the hub has.
 func (b *bench) lossless() error {
@@ -65,7 +79,7 @@ func (b *bench) lossless() error {
 	}); err != nil {
 		return err
 	}
-	if err := conversion.Lossless(reg, spoke, conversion.ListMapKeys("members", "name")); err != nil {
+	if err := conversion.Lossless(reg, spoke, lossless.ListMapKeys([]byte(fleetCRD))); err != nil {
 		return err
 	}
 	edited := func(n int) ([]byte, error) {

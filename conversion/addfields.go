@@ -61,7 +61,7 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 		return err
 	}
 	hub := spoke.GroupKind().WithVersion(hubVersion)
-	return r.add(true,
+	return r.add(
 		&step{from: spoke, to: hub, transform: moveAll(moves, true)},
 		&step{from: hub, to: spoke, transform: moveAll(moves, false)})
 }
@@ -119,32 +119,17 @@ func moveAll(moves []Move, toHub bool) func(context.Context, *converter, payload
 
 // move takes everything out of an object first, and then puts it back, so that moves may
 // change places.
-func move(object []byte, moves []Move, toHub bool) ([]byte, error) {
-	ends := func(m Move) (from, to []string) {
-		if toHub {
-			return m.spoke, m.hub
-		}
-		return m.hub, m.spoke
-	}
+func move(object []byte, moves []Move, toHub bool) (_ []byte, err error) {
 	made := make([][][]byte, len(moves))
 	for i, m := range moves {
-		from, _ := ends(m)
-		values, found := make([][]byte, len(from)), false
-		for j, path := range from {
-			names := strings.Split(path, ".")
-			if values[j] = rawjson.At(object, names...); values[j] == nil {
-				continue
-			}
-			found = true
-			var err error
-			if object, err = put(object, names, nil); err != nil {
-				return nil, err
-			}
+		from, _ := m.ends(toHub)
+		var values [][]byte
+		if object, values, err = take(object, from); err != nil {
+			return nil, err
 		}
-		if !found {
+		if values == nil {
 			continue
 		}
-		var err error
 		if made[i], err = m.convert(values, toHub); err != nil {
 			return nil, err
 		}
@@ -152,7 +137,7 @@ func move(object []byte, moves []Move, toHub bool) ([]byte, error) {
 	// A field that is already at the destination would be moved back later, even if nothing is
 	// moved now.
 	for _, m := range moves {
-		_, to := ends(m)
+		_, to := m.ends(toHub)
 		for _, path := range to {
 			if rawjson.At(object, strings.Split(path, ".")...) != nil {
 				return nil, fmt.Errorf("%s: %w", path, errThere)
@@ -160,15 +145,38 @@ func move(object []byte, moves []Move, toHub bool) ([]byte, error) {
 		}
 	}
 	for i, m := range moves {
-		_, to := ends(m)
+		_, to := m.ends(toHub)
 		for j, value := range made[i] {
-			var err error
 			if object, err = put(object, strings.Split(to[j], "."), value); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return object, nil
+}
+
+// ends returns the paths from which and to which a move leads.
+func (m Move) ends(toHub bool) (from, to []string) {
+	if toHub {
+		return m.spoke, m.hub
+	}
+	return m.hub, m.spoke
+}
+
+// take removes the values at some paths from an object. The values are nil if none is there.
+func take(object []byte, paths []string) (rest []byte, values [][]byte, err error) {
+	at := make([][]byte, len(paths))
+	for i, path := range paths {
+		names := strings.Split(path, ".")
+		if at[i] = rawjson.At(object, names...); at[i] == nil {
+			continue
+		}
+		values = at
+		if object, err = put(object, names, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	return object, values, nil
 }
 
 var errThere = errors.New("the destination of a move is already set")

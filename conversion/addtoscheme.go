@@ -38,9 +38,6 @@ func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 	var errs []error
 	for _, k := range r.graph {
 		for _, rt := range k.routes {
-			if len(rt.steps) == 0 {
-				continue
-			}
 			first, last := rt.steps[0], rt.steps[len(rt.steps)-1]
 			if !first.typed() || !last.typed() {
 				continue

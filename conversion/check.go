@@ -3,11 +3,7 @@ package conversion
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/crd"
 )
@@ -17,8 +13,8 @@ import (
 // Without CustomResourceDefinitions (CRDs), Check returns an error if
 //
 //   - the registry has no conversions, or
-//   - a version of a kind, even one that only the scheme knows, cannot be converted to another
-//     version of the kind.
+//   - the scheme has a version of a kind that the registry converts, but the registry has no
+//     conversion for this version.
 //
 // A kind without any conversion passes, because the scheme does not show whether its versions in
 // the cluster differ.
@@ -43,7 +39,11 @@ func (r *Registry) Check(definitions ...[]byte) error {
 	}
 	var errs []error
 	for _, k := range r.Kinds() {
-		errs = append(errs, r.graph.unreachable(k.GroupKind, r.scheme)...)
+		for _, gv := range r.scheme.VersionsForGroupKind(k.GroupKind) {
+			if !r.graph.has(gv.WithKind(k.Kind)) {
+				errs = append(errs, fmt.Errorf("conversion: version %s of kind %s is in the scheme, but has no conversions: add them", gv.Version, k.GroupKind))
+			}
+		}
 	}
 	for i, text := range definitions {
 		found, err := crd.Read(text)
@@ -51,7 +51,7 @@ func (r *Registry) Check(definitions ...[]byte) error {
 			errs = append(errs, fmt.Errorf("conversion: definitions, text %d: %w", i+1, err))
 		}
 		for _, d := range found {
-			for _, err := range r.graph.compare(d) {
+			for _, err := range r.compare(d) {
 				errs = append(errs, fmt.Errorf("conversion: %s: %w", d, err))
 			}
 		}
@@ -59,64 +59,35 @@ func (r *Registry) Check(definitions ...[]byte) error {
 	return errors.Join(errs...)
 }
 
-// unreachable returns an error for each two versions of a kind, in the graph or a scheme, without a route.
-func (g graph) unreachable(gk schema.GroupKind, s *runtime.Scheme) (errs []error) {
-	k := g[gk]
-	known := k.versions()
-	for gvk := range s.AllKnownTypes() {
-		if gvk.GroupKind() == gk && gvk.Version != runtime.APIVersionInternal {
-			known[gvk.Version] = true
-		}
-	}
-	versions := slices.Sorted(maps.Keys(known))
-	for _, from := range versions {
-		for _, to := range versions {
-			if k.routes[[2]string{from, to}] == nil && from != to {
-				errs = append(errs, fmt.Errorf("conversion: %s cannot be converted from %s to %s: add a conversion", gk, from, to))
-			}
-		}
-	}
-	return errs
-}
-
-// compare returns the contradictions between the graph and a CRD.
-func (g graph) compare(d *crd.Definition) (errs []error) {
-	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+// compare returns the contradictions between the registry and a CRD.
+func (r *Registry) compare(d *crd.Definition) (errs []error) {
+	errorf := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	gk := d.GroupKind()
-	defined, needed := map[string]bool{}, map[string]bool{}
-	for _, v := range d.Spec.Versions {
-		defined[v.Name] = true
-	}
-	for _, v := range append(d.Used(), d.Status.StoredVersions...) {
-		needed[v] = true
-	}
-
-	var known map[string]bool
-	if k := g[gk]; k != nil {
-		known = k.versions()
-	}
+	known, needed := r.Versions(gk), append(d.Used(), d.Status.StoredVersions...)
+	slices.Sort(needed)
+	needed = slices.Compact(needed)
 	if len(known) == 0 {
 		if none := d.Spec.Conversion != nil && d.Spec.Conversion.Strategy == "None"; len(needed) > 1 && !none {
-			add("the registry has no conversions of kind %s: add them, or set spec.conversion.strategy to None if only apiVersion differs", gk)
+			errorf("the registry has no conversions of kind %s: add them, or set spec.conversion.strategy to None if only apiVersion differs", gk)
 		}
 		return errs
 	}
-	for _, v := range slices.Sorted(maps.Keys(needed)) {
-		if !known[v] {
-			add("version %s is served or stored, but the registry has no conversion for this version", v)
+	for _, v := range needed {
+		if !slices.Contains(known, v) {
+			errorf("version %s is served or stored, but the registry has no conversion for this version", v)
 		}
 	}
-	for _, v := range slices.Sorted(maps.Keys(known)) {
-		if !defined[v] {
-			add("the registry converts version %s, which is not defined", v)
+	for _, v := range known {
+		if !slices.ContainsFunc(d.Spec.Versions, func(defined crd.Version) bool { return defined.Name == v }) {
+			errorf("the registry converts version %s, which is not defined", v)
 		}
 	}
 	if c := d.Spec.Conversion; c != nil {
 		switch {
 		case c.Strategy != "Webhook":
-			add("spec.conversion.strategy is %s: the webhook would not be called", c.Strategy)
+			errorf("spec.conversion.strategy is %s: the webhook would not be called", c.Strategy)
 		case !slices.ContainsFunc(c.Webhook.ConversionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" }):
-			add("spec.conversion.webhook.conversionReviewVersions has neither v1 nor v1beta1")
+			errorf("spec.conversion.webhook.conversionReviewVersions has neither v1 nor v1beta1")
 		}
 	}
 	return errs

@@ -17,11 +17,9 @@
 // [NewHandler] serves the registry to the API server, as the conversion webhook of a
 // CustomResourceDefinition (CRD). [Registry.Convert] converts one object, given as JSON.
 //
-// A registry can combine several ways to add conversions, and converts an object in as few steps as
-// possible:
+// A registry can combine several ways to add conversions:
 //
 //   - [AddSpoke] adds typed functions between a version and the hub.
-//   - [AddDirect] adds typed functions between any two versions.
 //   - [AddSchemeFunctions] adds functions of the scheme, such as functions that
 //     conversion-gen generated. The hub may be an internal version.
 //   - [AddUnstructuredSpoke] adds functions for a version that has no Go type.
@@ -44,7 +42,7 @@
 // [Lossless] stores it in an annotation of the spoke. On the way back, Lossless restores the field,
 // and preserves the edits that a user made to the spoke:
 //
-//	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeysOf(crdYAML))
+//	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), lossless.ListMapKeys(crdYAML))
 //
 // A field that only the spoke has needs a place in the hub, such as the annotation in the example
 // of [AddSpoke].
@@ -52,9 +50,9 @@
 // # Errors at startup
 //
 // The functions that add conversions return an error if the scheme does not know a type, or
-// if a conversion was added before. [Registry.Check] finds versions that cannot be converted
-// into each other, and compares the registry with CRDs. [NewHandler] calls Check without
-// CRDs, and panics if Check returns an error.
+// if a conversion was added before. [Registry.Check] finds versions without conversions, and
+// compares the registry with CRDs. [NewHandler] calls Check without CRDs, and panics if Check
+// returns an error.
 //
 // # Limits
 //

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
@@ -56,8 +57,8 @@ func TestHandler_RealAPIServer(t *testing.T) {
 	}
 	menuCRD := webhookCRD("menus", "Menu", "v2", "v1", "v1alpha1")
 	for _, err := range []error{
-		conversion.Lossless(reg, v1.WithKind("Menu"), conversion.ListMapKeysOf(textOfDefinition(t, menuCRD))),
-		conversion.Lossless(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, conversion.ListMapKeysOf(textOfDefinition(t, menuCRD))),
+		conversion.Lossless(reg, v1.WithKind("Menu"), lossless.ListMapKeys(textOfDefinition(t, menuCRD))),
+		conversion.Lossless(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, lossless.ListMapKeys(textOfDefinition(t, menuCRD))),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +91,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if old.GetAnnotations()[conversion.LosslessAnnotation] == "" {
+		if old.GetAnnotations()[lossless.Annotation] == "" {
 			t.Fatalf("v1 has no annotation: %v", old)
 		}
 		dishes, _, _ := unstructured.NestedSlice(old.Object, "spec", "dishes")
@@ -141,7 +142,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 
 	t.Run("an annotation that somebody has spoilt is refused, and nothing is lost", func(t *testing.T) {
 		create("v2", "spoilt", richMenu)
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"{"}}}`, conversion.LosslessAnnotation)
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"{"}}}`, lossless.Annotation)
 		_, err := menus("v1").Patch(ctx, "spoilt", types.MergePatchType, patch, metav1.PatchOptions{})
 		if want := "Menu default/spoilt from example.com/v1 to example.com/v2: metadata.annotations[conversion.crdkit.github.io/lost]: Invalid value"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -206,7 +207,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 			var i int
 			if _, err := fmt.Sscanf(o.GetName(), "many-%03d", &i); err == nil {
 				found++
-				if len(tags) != 1 || tags[0] != fmt.Sprint(i) || !strings.Contains(o.GetAnnotations()[conversion.LosslessAnnotation], fmt.Sprintf(`"C%d"`, i)) {
+				if len(tags) != 1 || tags[0] != fmt.Sprint(i) || !strings.Contains(o.GetAnnotations()[lossless.Annotation], fmt.Sprintf(`"C%d"`, i)) {
 					t.Errorf("%s is %v", o.GetName(), o.Object)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
@@ -82,35 +84,6 @@ func ExampleAddFields() {
 	// Output:
 	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"x"},"any":1.0,"host":"localhost","port":1234,"policy":"Fast"} <nil>
 	//  cannot convert CronTab x from stable.example.com/v1beta1 to stable.example.com/v1: hostPort: Invalid value: "localhost": must be <host>:<port, an integer>
-}
-
-// Two versions are converted into each other without a hub.
-func ExampleAddDirect() {
-	s, err := scheme.New(
-		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
-		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
-	)
-	if err != nil {
-		panic(err)
-	}
-	reg := conversion.NewRegistry(s)
-	err = conversion.AddDirect(reg,
-		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
-			out.Status.Cost = in.Status.Cost
-			return nil
-		},
-		func(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
-			out.Status.Cost = in.Status.Cost
-			return nil
-		})
-	if err != nil {
-		panic(err)
-	}
-	object := []byte(`{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"margherita"},"status":{"cost":2.5}}`)
-	converted, err := reg.Convert(context.Background(), object, v1beta1.GroupVersion)
-	fmt.Println(string(converted), err)
-	// Output:
-	// {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"margherita"},"status":{"cost":2.5}} <nil>
 }
 
 // Usually conversion-gen generates the functions of the scheme. This example registers one pair
@@ -212,7 +185,11 @@ func ExampleLossless() {
 	if err != nil {
 		panic(err)
 	}
-	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeys("spec.toppings", "name")); err != nil {
+	definition, err := os.ReadFile("../examples/pizza/config/crd/restaurant.programming-kubernetes.info_pizzas.yaml") // most programs embed it
+	if err != nil {
+		panic(err)
+	}
+	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), lossless.ListMapKeys(definition)); err != nil {
 		panic(err)
 	}
 

@@ -17,30 +17,6 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// A direct conversion is shorter than the way through the hub.
-func TestAddDirect_ShorterThanHub(t *testing.T) {
-	reg := conversion.NewRegistry(thingScheme())
-	for _, err := range []error{
-		conversion.AddSpoke(reg, note[int8, int16]("→2"), note[int16, int8]("→1")),
-		conversion.AddSpoke(reg, note[int32, int16]("→2"), note[int16, int32]("→3")),
-		conversion.AddDirect(reg, note[int8, int32]("⇒3"), note[int32, int8]("⇒1")),
-		reg.Check(),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for route, want := range map[[2]string]string{{"v1", "v3"}: "x⇒3", {"v3", "v1"}: "x⇒1", {"v1", "v2"}: "x→2"} {
-		got := convert(t, reg, `{"apiVersion":"example.com/`+route[0]+`","kind":"Thing","metadata":{},"value":"x"}`, thingVersion(route[1]))
-		if diff := cmp.Diff(`{"apiVersion":"example.com/`+route[1]+`","kind":"Thing","metadata":{},"value":"`+want+`"}`, got); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", route, diff)
-		}
-	}
-	if err := conversion.AddDirect(reg, note[int8, int32](""), note[int32, int8]("")); err == nil || !strings.Contains(err.Error(), "have been added before") {
-		t.Errorf("the same pair again: %v", err)
-	}
-}
-
 // internalThing is the internal version of Thing: it has no JSON tags.
 type internalThing struct {
 	metav1.TypeMeta

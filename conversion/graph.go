@@ -3,7 +3,6 @@ package conversion
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,23 +35,14 @@ type payload = lost.Payload
 // graph holds the versions of all kinds, and the steps between them.
 type graph map[schema.GroupKind]*kind
 
-// kind is the graph of one kind's versions.
+// kind holds the conversions of one kind: those between each spoke and the hub.
 type kind struct {
 	hub    string
-	steps  []*step
-	routes map[[2]string]*route // from version and to version
+	spokes map[string]*spokeSteps // by version
+	routes map[[2]string]*route   // from version and to version
 }
 
-// versions returns the versions in which objects are read and written, without the internal
-// version.
-func (k *kind) versions() map[string]bool {
-	versions := map[string]bool{}
-	for _, s := range k.steps {
-		versions[s.from.Version] = true
-	}
-	delete(versions, runtime.APIVersionInternal)
-	return versions
-}
+type spokeSteps struct{ toHub, fromHub *step }
 
 // route is the list of steps from one version of a kind to another.
 type route struct {
@@ -62,67 +52,46 @@ type route struct {
 	head  []byte // JSON of the converted object before its metadata
 }
 
-// add adds the conversions between two versions of a kind. If hub is set, the
-// second version is the kind's hub.
-func (g graph) add(hub bool, there, back *step) error {
-	a, b := there.from, there.to
-	if a.GroupKind() != b.GroupKind() || a.Version == b.Version {
-		return fmt.Errorf("conversion: %s and %s are not two versions of one kind", a, b)
+// add adds the conversions between a spoke and its hub.
+func (g graph) add(toHub, fromHub *step) error {
+	spoke, hub := toHub.from, toHub.to
+	if spoke.GroupKind() != hub.GroupKind() || spoke.Version == hub.Version {
+		return fmt.Errorf("conversion: %s and %s are not two versions of one kind", spoke, hub)
 	}
-	k := g[a.GroupKind()]
+	k := g[spoke.GroupKind()]
 	if k == nil {
-		k = &kind{}
+		k = &kind{hub: hub.Version, spokes: map[string]*spokeSteps{}, routes: map[[2]string]*route{}}
+		g[spoke.GroupKind()] = k
 	}
-	if hub && k.hub != "" && k.hub != b.Version {
-		return fmt.Errorf("conversion: %s cannot have the hub %s, because the kind has the hub %s: pass the function to the hub first", a, b.Version, k.hub)
+	if k.hub != hub.Version {
+		return fmt.Errorf("conversion: %s cannot have the hub %s, because the kind has the hub %s: pass the function to the hub first", spoke, hub.Version, k.hub)
 	}
-	for _, s := range k.steps {
-		if s.plain != nil && !hub && (s.from == a || s.from == b) {
-			return fmt.Errorf("conversion: %s is lossless, and a direct conversion would bypass the hub", s.from)
-		}
+	if k.spokes[spoke.Version] != nil {
+		return fmt.Errorf("conversion: the conversions between %s and version %s have been added before", spoke, hub.Version)
 	}
-	if slices.ContainsFunc(k.steps, func(s *step) bool { return s.from == a && s.to == b }) {
-		return fmt.Errorf("conversion: the conversions between %s and version %s have been added before", a, b.Version)
-	}
-	if hub {
-		k.hub = b.Version
-	}
-	for _, s := range []*step{there, back} {
+	for _, s := range []*step{toHub, fromHub} {
 		s.fromType.APIVersion, s.fromType.Kind = s.from.ToAPIVersionAndKind()
 		s.toType.APIVersion, s.toType.Kind = s.to.ToAPIVersionAndKind()
-		k.steps = append(k.steps, s)
 	}
-	k.connect()
-	g[a.GroupKind()] = k
+	k.connect(toHub)
+	k.connect(fromHub)
+	for _, other := range k.spokes {
+		k.connect(toHub, other.fromHub)
+		k.connect(other.toHub, fromHub)
+	}
+	k.spokes[spoke.Version] = &spokeSteps{toHub, fromHub}
 	return nil
 }
 
-// connect finds the shortest route between every two versions.
-func (k *kind) connect() {
-	k.routes = map[[2]string]*route{}
-	for _, first := range k.steps {
-		from := first.from
-		if _, done := k.routes[[2]string{from.Version, from.Version}]; done {
-			continue
-		}
-		here := &route{from: from, to: from.GroupVersion()}
-		k.routes[[2]string{from.Version, from.Version}] = here
-		for queue := []*route{here}; len(queue) > 0; queue = queue[1:] {
-			sofar := queue[0]
-			for _, s := range k.steps {
-				ends := [2]string{from.Version, s.to.Version}
-				if _, known := k.routes[ends]; s.from.GroupVersion() == sofar.to && !known {
-					k.routes[ends] = newRoute(from, append(slices.Clip(sofar.steps), s))
-					queue = append(queue, k.routes[ends])
-				}
-			}
-		}
-	}
+// connect adds the route of some steps.
+func (k *kind) connect(steps ...*step) {
+	r := newRoute(steps...)
+	k.routes[[2]string{r.from.Version, r.to.Version}] = r
 }
 
-func newRoute(from schema.GroupVersionKind, steps []*step) *route {
+func newRoute(steps ...*step) *route {
 	last := steps[len(steps)-1]
-	return &route{from, last.to.GroupVersion(), steps, headOf(last.toType)}
+	return &route{steps[0].from, last.to.GroupVersion(), steps, headOf(last.toType)}
 }
 
 // headOf returns the text of an object as far as to its metadata.
@@ -147,29 +116,24 @@ func (g graph) route(from schema.GroupVersionKind, to schema.GroupVersion) (*rou
 	if found := k.routes[[2]string{from.Version, to.Version}]; found != nil {
 		return found, nil
 	}
-	for _, version := range []string{from.Version, to.Version} {
-		if !g.has(from.GroupKind().WithVersion(version)) {
-			return nil, fmt.Errorf("version %s of kind %s is not registered", version, from.GroupKind())
-		}
+	missing := to.WithKind(from.Kind)
+	if !g.has(from) {
+		missing = from
 	}
-	return nil, fmt.Errorf("version %s of kind %s has no conversion to %s", from.Version, from.GroupKind(), to.Version)
+	return nil, fmt.Errorf("version %s of kind %s is not registered", missing.Version, missing.GroupKind())
 }
 
-// throughHub returns the route from a version of a kind to the hub and back.
-func (g graph) throughHub(from schema.GroupVersionKind) (*route, error) {
-	k := g[from.GroupKind()]
-	if k == nil {
-		return nil, fmt.Errorf("no conversions of kind %s are registered", from.GroupKind())
+// throughHub returns the route from a spoke to the hub and back.
+func (g graph) throughHub(spoke schema.GroupVersionKind) (*route, error) {
+	if k := g[spoke.GroupKind()]; k != nil && k.spokes[spoke.Version] != nil {
+		s := k.spokes[spoke.Version]
+		return newRoute(s.toHub, s.fromHub), nil
 	}
-	there, back := k.routes[[2]string{from.Version, k.hub}], k.routes[[2]string{k.hub, from.Version}]
-	if there == nil || back == nil {
-		return nil, fmt.Errorf("version %s of kind %s has no conversions to a hub and back", from.Version, from.GroupKind())
-	}
-	return newRoute(from, slices.Concat(there.steps, back.steps)), nil
+	return nil, fmt.Errorf("version %s of kind %s has no conversions to a hub and back", spoke.Version, spoke.GroupKind())
 }
 
 // has reports whether a version has conversions.
 func (g graph) has(version schema.GroupVersionKind) bool {
 	k := g[version.GroupKind()]
-	return k != nil && k.routes[[2]string{version.Version, version.Version}] != nil
+	return k != nil && (k.hub == version.Version || k.spokes[version.Version] != nil)
 }

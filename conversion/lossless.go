@@ -9,31 +9,26 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/jsontype"
 	"github.com/crdkit/crdkit/internal/listkeys"
-	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/lost"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// LosslessAnnotation is the annotation in which [Lossless] stores the fields that a spoke
-// cannot express. Package conversion/lossless reads it without a registry.
-const LosslessAnnotation = lost.Annotation
-
 // Lossless makes a spoke preserve the fields of the hub that it cannot express. The
 // conversions between the spoke and its hub must have been added before. Afterwards,
 // converting an object hub → spoke → hub returns the same hub object. Edits that a user
-// makes to the spoke always win.
+// makes to the spoke always win. Package lossless has the options.
 //
 // # What is stored
 //
 // On the way to the spoke, the spoke is also converted back to the hub, and the result is
 // compared with the original hub object. The differences are stored in one annotation of
-// the spoke ([LosslessAnnotation]), as paths and values. If there are no differences, there
+// the spoke ([lossless.Annotation]), as paths and values. If there are no differences, there
 // is no annotation. If the spoke cannot be converted back, the conversion to the spoke
 // fails.
 //
@@ -58,7 +53,7 @@ const LosslessAnnotation = lost.Annotation
 // All other differences are restored, because users cannot remove fields that they cannot see.
 // For example, entries of a map and elements of a list that the spoke does not show are
 // restored even if the user removed all others. Whether an object is a map is decided by the
-// hub's Go type, and by the definition of [ListMapKeysOf]. The hub-only fields of spec, and of
+// hub's Go type, and by the definition of [lossless.ListMapKeys]. The hub-only fields of spec, and of
 // other fields at the top, are always restored. If the spoke has not been edited, all differences
 // are restored, or the conversion fails.
 //
@@ -69,9 +64,9 @@ const LosslessAnnotation = lost.Annotation
 //
 // # List elements
 //
-// List elements are matched by their declared keys, see [ListMapKeys] and [ListMapKeysOf].
-// Without declared keys, matching is heuristic: declare them wherever hidden fields matter. If two
-// elements are equally likely, neither is matched, and their differences are left out.
+// List elements are matched by their keys in the CRD, see [lossless.ListMapKeys]. Without keys, matching
+// is heuristic: give keys to all lists in which hidden fields matter. If two elements are equally
+// likely, neither is matched, and their differences are left out.
 //
 // To match the elements of a list without keys, the annotation also stores the elements
 // that the spoke showed. If they do not fit, it stores their hashes. With hashes, an element
@@ -116,10 +111,10 @@ const LosslessAnnotation = lost.Annotation
 //   - was made for another spoke, or for a hub version that the registry does not convert,
 //   - would change the spoke even though the user has not edited it,
 //   - results in an object that cannot be converted to the spoke, or
-//   - is rejected by [VerifyRestored].
+//   - is rejected by [lossless.VerifyRestored].
 //
 // Then the conversion returns a [field.Error] at metadata.annotations, unless
-// [DropInvalidAnnotation] is set. With the option ConvertWith, handlers of package admission
+// [lossless.DropInvalidAnnotation] is set. With the option ConvertWith, handlers of package admission
 // deny writes of an invalid annotation. Your admission functions decide whether an update may
 // remove the annotation, as for any other update.
 //
@@ -127,7 +122,7 @@ const LosslessAnnotation = lost.Annotation
 //
 // A user who can write the spoke can set hub-only fields through the annotation, including
 // status. The API server does not validate converted objects, neither by their schema nor
-// by validation rules. Set [VerifyRestored] to validate the restored objects. The
+// by validation rules. Set [lossless.VerifyRestored] to validate the restored objects. The
 // annotation cannot change a field that the spoke shows.
 //
 // # Cost
@@ -142,99 +137,59 @@ const LosslessAnnotation = lost.Annotation
 //
 //   - The registry has no conversions between the version and a hub, or the version is the
 //     hub.
-//   - The spoke has direct conversions, which would bypass the hub.
 //   - The spoke is lossless already.
 //   - An option is invalid.
-func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
-	l := &lossless{kind: spoke.GroupKind(), spoke: spoke.Version}
-	var there, back *step
-	if k := r.graph[spoke.GroupKind()]; k != nil && k.hub != spoke.Version {
-		l.hub = k.hub
-		for _, s := range k.steps {
-			switch {
-			case s.from.Version == k.hub && s.to.Version == spoke.Version:
-				there = s
-			case s.from.Version == spoke.Version && s.to.Version == k.hub:
-				back = s
-			case s.from.Version == spoke.Version:
-				l.wrong("the spoke has a direct conversion to %s, which would bypass the hub", s.to.Version)
-			}
-		}
+func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...lossless.Option) error {
+	l := &losslessSpoke{kind: spoke.GroupKind(), spoke: spoke.Version}
+	errorf := func(format string, args ...any) { l.Errs = append(l.Errs, fmt.Errorf(format, args...)) }
+	k := r.graph[l.kind]
+	var steps *spokeSteps
+	if k != nil {
+		l.hub, steps = k.hub, k.spokes[spoke.Version]
 	}
-	if k := r.graph[spoke.GroupKind()]; k != nil && k.hub == spoke.Version {
-		l.wrong("%s is the hub, expected a spoke: pass the function to the hub first", spoke.Version)
-	} else if there == nil {
-		l.wrong("the registry has no conversion to it from a hub: call AddSpoke first")
-	} else if there.plain != nil {
-		l.wrong("the spoke is lossless already")
+	switch {
+	case k != nil && k.hub == spoke.Version:
+		errorf("%s is the hub, expected a spoke: pass the function to the hub first", spoke.Version)
+	case steps == nil:
+		errorf("the registry has no conversion to it from a hub: call AddSpoke first")
+	case steps.toHub.plain != nil:
+		errorf("the spoke is lossless already")
 	}
 	l.hubType = r.scheme.AllKnownTypes()[l.kind.WithVersion(l.hub)]
 	for _, opt := range opts {
-		opt(l)
+		opt(&l.Settings)
 	}
-	l.maps = l.lists.Over(listkeys.OfType(l.hubType))
-	if err := errors.Join(l.errs...); err != nil {
+	lists, err := l.ListKeys(l.kind.WithVersion(l.hub))
+	l.lists, l.maps = lists, lists.Over(listkeys.OfType(l.hubType))
+	if err := errors.Join(append(l.Errs, err)...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
-	l.there, l.back = new(*there), new(*back)
-	there.plain, there.transform = l.there, l.toSpoke
-	back.plain, back.transform = l.back, l.toHub
+	l.there, l.back = new(*steps.fromHub), new(*steps.toHub)
+	steps.fromHub.plain, steps.fromHub.transform = l.there, l.toSpoke
+	steps.toHub.plain, steps.toHub.transform = l.back, l.toHub
 	return nil
 }
 
-// LosslessOption configures [Lossless].
-type LosslessOption func(*lossless)
-
-// DropInvalidAnnotation drops an invalid annotation, and converts the object without it.
-// The stored values are lost, and a log entry gives the reason. By default, an invalid
-// annotation is an error of the conversion.
-//
-// If the hub is the storage version, keep the default. The API server then refuses a write
-// with an invalid annotation, and nothing is lost.
-//
-// If the spoke is the storage version, the API server stores a write in the version of the
-// spoke without converting it. With the default, an object with an invalid annotation then
-// cannot be read in any other version, and neither can lists that contain it. This lasts
-// until the annotation is removed from the spoke. Set DropInvalidAnnotation if lost values
-// are better than failing reads.
-func DropInvalidAnnotation() LosslessOption {
-	return func(l *lossless) { l.drop = true }
-}
-
-// VerifyRestored sets a function that is called with the JSON of each hub object that was
-// restored from an annotation, before the object is used. The function can, for example,
-// validate the object by the schema of the hub. If it returns an error, the annotation is
-// invalid. The function may retain the JSON, and must be safe for concurrent use.
-func VerifyRestored(f func(ctx context.Context, hub []byte) error) LosslessOption {
-	return func(l *lossless) { l.verify = f }
-}
-
-// lossless holds the settings of a lossless spoke.
-type lossless struct {
-	drop        bool
-	verify      func(ctx context.Context, hub []byte) error
-	lists       listkeys.Tree
+// losslessSpoke is a lossless spoke with its settings.
+type losslessSpoke struct {
+	lost.Settings
+	lists       *listkeys.Tree // the keys of the lists of the hub
 	maps        *listkeys.Tree // which objects of the hub have fields of any name
 	kind        schema.GroupKind
 	spoke, hub  string       // versions
 	hubType     reflect.Type // nil if the hub is unstructured
 	there, back *step        // without Lossless
-	errs        []error
-}
-
-func (l *lossless) wrong(format string, args ...any) {
-	l.errs = append(l.errs, fmt.Errorf(format, args...))
 }
 
 // toSpoke converts a hub payload to the spoke, and stores the differences in the
 // annotation.
-func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payload, error) {
-	hub = hub.Clone().Without(LosslessAnnotation)
+func (l *losslessSpoke) toSpoke(ctx context.Context, c *converter, hub payload) (payload, error) {
+	hub = hub.Clone().Without(lossless.Annotation)
 	spoke, err := run(ctx, c, hub, l.there)
 	if err != nil {
 		return payload{}, err
 	}
-	spoke = spoke.Without(LosslessAnnotation)
+	spoke = spoke.Without(lossless.Annotation)
 	back, err := run(ctx, c, spoke, l.back)
 	if err != nil {
 		return payload{}, fmt.Errorf("converting back to %s, to find the fields that would be lost: %w", l.hub, err)
@@ -248,11 +203,11 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 			return payload{}, err
 		}
 	}
-	changes, err := threeway.Diff(b, h, &l.lists)
+	changes, err := threeway.Diff(b, h, l.lists)
 	if err != nil || len(changes) == 0 || sameMetadata && l.omits(c, h, b) {
 		return spoke, err
 	}
-	read, err := spoke.Read()
+	read, err := spoke.Without(l.Copies...).Read()
 	if err != nil {
 		return payload{}, err
 	}
@@ -264,7 +219,7 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 
 // omits reports whether two bodies of hub objects differ only in empty objects and lists that
 // the hub's Go type does not tell from nothing: it encodes the first body as the second.
-func (l *lossless) omits(c *converter, hub, back []byte) bool {
+func (l *losslessSpoke) omits(c *converter, hub, back []byte) bool {
 	if l.hubType == nil || jsontype.DecodesItself(l.hubType) {
 		return false
 	}
@@ -286,62 +241,44 @@ func (l *lossless) omits(c *converter, hub, back []byte) bool {
 }
 
 // toHub converts a spoke payload to the hub, and restores the differences.
-func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payload, error) {
-	text, noted := spoke.Annotations[LosslessAnnotation]
-	spoke = spoke.Clone().Without(LosslessAnnotation)
+func (l *losslessSpoke) toHub(ctx context.Context, c *converter, spoke payload) (payload, error) {
+	text, noted := spoke.Annotations[lossless.Annotation]
+	spoke = spoke.Clone().Without(lossless.Annotation)
 	hub, err := run(ctx, c, spoke, l.back)
 	if err != nil || !noted {
 		return hub, err
 	}
-	restored, err := l.restore(ctx, c, spoke, hub, text)
-	if err == nil {
-		return restored, nil
-	}
-	if ctx.Err() != nil { // then the annotation may be valid
-		return payload{}, fmt.Errorf("%s: %w", lost.Field(), ctx.Err())
-	}
-	if l.drop {
-		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", logtext.Text(c.object.kind),
-			"object", klog.KRef(logtext.Text(c.object.meta.Namespace), logtext.Text(c.object.meta.Name)),
-			"reason", logtext.Text(fmt.Sprintf("%s: %v", lost.Field(), err)))
-		return hub, nil
-	}
-	return payload{}, lost.Invalid(err)
-}
-
-// restore returns the hub payload with the differences of the annotation.
-func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload, text string) (payload, error) {
 	along := func(steps ...*step) lost.Convert {
 		return func(ctx context.Context, p payload) (payload, error) { return run(ctx, c, p, steps...) }
 	}
-	r := lost.Restorer{
-		Spoke: l.spoke, Lists: &l.lists, ToHub: along(l.back), ToSpoke: along(l.there),
+	restorer := lost.Restorer{
+		Settings: &l.Settings, Kind: c.object.kind, Namespace: c.object.meta.Namespace, Name: c.object.meta.Name,
+		Spoke: l.spoke, ToHub: along(l.back), ToSpoke: along(l.there),
 		Earlier: func(version string) (lost.Hub, error) {
 			if version == l.hub {
-				return lost.Hub{Maps: func() *listkeys.Tree { return l.maps }}, nil
+				return lost.Hub{Lists: l.lists, Maps: func() *listkeys.Tree { return l.maps }}, nil
 			}
 			now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(version)
 			to, err := c.registry.graph.route(now, then.GroupVersion())
 			if err != nil {
 				return lost.Hub{}, err
 			}
-			from, err := c.registry.graph.route(then, now.GroupVersion())
-			if err != nil {
-				return lost.Hub{}, err
-			}
+			from, _ := c.registry.graph.route(then, now.GroupVersion()) // there is a way back
 			maps := sync.OnceValue(func() *listkeys.Tree { return listkeys.OfType(c.registry.scheme.AllKnownTypes()[then]) })
-			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Maps: maps}, nil
+			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Lists: l.lists, Maps: maps}, nil
+		},
+		Check: func(ctx context.Context, hub payload) error {
+			if l.Verify == nil {
+				return nil
+			}
+			object, err := c.object.append(nil, headOf(l.back.toType), hub)
+			if err != nil {
+				return err
+			}
+			return l.Verify(ctx, object)
 		},
 	}
-	restored, err := r.Restore(ctx, spoke, hub, text)
-	if err != nil || l.verify == nil {
-		return restored, err
-	}
-	object, err := c.object.append(nil, headOf(l.back.toType), restored)
-	if err != nil {
-		return payload{}, err
-	}
-	return restored, l.verify(ctx, object)
+	return restorer.Restore(ctx, spoke, hub, text)
 }
 
 // run takes a payload through steps. The given and the returned payload are neither in the

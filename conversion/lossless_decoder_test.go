@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
 )
 
@@ -46,14 +45,14 @@ func sameObject(t testing.TB, want, got string) string {
 
 // For random objects and edits, package lossless gives what the registry gives.
 func TestDecoder_GivesWhatRegistryGives(t *testing.T) {
-	reg := menuRegistry(t)
+	reg, decoderKeys := menuRegistry(t), lossless.ListMapKeys(dishKeyed)
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		spoke := into[oldMenu](t, convert(t, reg, textOf(t, randomMenu(r)), oldMenu1.GroupVersion()))
 		editMenu(r, &spoke)
 		want := convert(t, reg, textOf(t, spoke), menus)
 		hub := hubMenu{TypeMeta: metav1.TypeMeta{APIVersion: menus.String(), Kind: "Menu"}}
-		got := decoded(t, &spoke, &hub, &spoke.ObjectMeta, &hub.ObjectMeta, menuToHub, menuFromHub, lossless.ListMapKeys("spec.dishes", "name"))
+		got := decoded(t, &spoke, &hub, &spoke.ObjectMeta, &hub.ObjectMeta, menuToHub, menuFromHub, decoderKeys)
 		if diff := sameObject(t, want, got); diff != "" {
 			t.Fatalf("seed %d: %s (-registry +decoder):\n%s", seed, textOf(t, spoke), diff)
 		}
@@ -63,7 +62,7 @@ func TestDecoder_GivesWhatRegistryGives(t *testing.T) {
 // The same for farms, whose hidden fields contradict edits, and for annotations of earlier releases.
 func TestDecoder_GivesWhatRegistryGives_Farms(t *testing.T) {
 	releases := []release{{}, {mode: "deep"}, {sums: true}, {shows: true}}
-	kept := 0
+	decoderKeys, kept := lossless.ListMapKeys(poolKeyed), 0
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		read := releases[r.IntN(len(releases))]
@@ -74,7 +73,7 @@ func TestDecoder_GivesWhatRegistryGives_Farms(t *testing.T) {
 		}
 		text, err := read.farms(t, poolKeys).Convert(t.Context(), []byte(textOf(t, spoke)), menus)
 		hub := hubFarm{TypeMeta: metav1.TypeMeta{APIVersion: menus.String(), Kind: "Farm"}}
-		got := decoded(t, &spoke, &hub, &spoke.ObjectMeta, &hub.ObjectMeta, read.toHub, read.fromHub, lossless.ListMapKeys("spec.pools", "name"))
+		got := decoded(t, &spoke, &hub, &spoke.ObjectMeta, &hub.ObjectMeta, read.toHub, read.fromHub, decoderKeys)
 		switch {
 		case err != nil:
 			if want := fmt.Sprintf("cannot convert %s from example.com/v1 to example.com/v2: %s", "Farm f", got[len("Farm f: "):]); want != err.Error() {
@@ -84,7 +83,7 @@ func TestDecoder_GivesWhatRegistryGives_Farms(t *testing.T) {
 		case sameObject(t, string(text), got) != "":
 			t.Fatalf("seed %d: %s (-registry +decoder):\n%s", seed, textOf(t, spoke), sameObject(t, string(text), got))
 		}
-		if spoke.Annotations[conversion.LosslessAnnotation] != "" {
+		if spoke.Annotations[lossless.Annotation] != "" {
 			kept++
 		}
 	}

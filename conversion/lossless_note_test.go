@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/validation"
 
-	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
@@ -52,8 +52,8 @@ func TestLossless_FormsOfTheAnnotation(t *testing.T) {
 		if err := validation.ValidateAnnotationsSize(annotations); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := strings.Contains(annotations[conversion.LosslessAnnotation], `"lost":[`); got != c.readable {
-			t.Errorf("%s: readable is %t: %.200s", name, got, annotations[conversion.LosslessAnnotation])
+		if got := strings.Contains(annotations[lossless.Annotation], `"lost":[`); got != c.readable {
+			t.Errorf("%s: readable is %t: %.200s", name, got, annotations[lossless.Annotation])
 		}
 		if diff := cmp.Diff(into[any](t, hub), into[any](t, convert(t, reg, spoke, menus))); diff != "" {
 			t.Errorf("%s (-want +got):\n%.1000s", name, diff)

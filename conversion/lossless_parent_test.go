@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/schema"
 )
 
@@ -164,7 +165,7 @@ func TestLossless_RemovedParents(t *testing.T) {
 		conversion.AddSpoke(typed, appToHub, appFromHub),
 		conversion.Lossless(typed, v1),
 		conversion.AddUnstructuredSpoke(untyped, v1, "v2", unstructuredApp(appToHub), unstructuredApp(appFromHub)),
-		conversion.Lossless(untyped, v1, conversion.ListMapKeysOf([]byte(appsCRD))),
+		conversion.Lossless(untyped, v1, lossless.ListMapKeys([]byte(appsCRD))),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 )
 
 // A menu of the hub has prices in a currency, dishes with notes, and opening hours.
@@ -120,18 +120,33 @@ func menuScheme() *runtime.Scheme {
 }
 
 // menuRegistry has the kind Menu with the hub v2 and the spoke v1, which is lossless.
-func menuRegistry(t testing.TB, opts ...conversion.LosslessOption) *conversion.Registry {
+func menuRegistry(t testing.TB, opts ...lossless.Option) *conversion.Registry {
 	t.Helper()
 	reg := conversion.NewRegistry(menuScheme())
 	for _, err := range []error{
 		conversion.AddSpoke(reg, menuToHub, menuFromHub),
-		conversion.Lossless(reg, oldMenu1, append([]conversion.LosslessOption{conversion.ListMapKeys("spec.dishes", "name")}, opts...)...),
+		conversion.Lossless(reg, oldMenu1, append([]lossless.Option{dishKeys}, opts...)...),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	return reg
+}
+
+var (
+	dishKeyed = keyed(menus.WithKind("Menu"), "spec.dishes", "name")
+	dishKeys  = lossless.ListMapKeys(dishKeyed)
+)
+
+// keyed returns a definition of which one version has one list with keys, such as spec.dishes.
+func keyed(kind schema.GroupVersionKind, path string, keys ...string) []byte {
+	object, list, _ := strings.Cut(path, ".")
+	plural := strings.ToLower(kind.Kind) + "s"
+	return fmt.Appendf(nil, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%s.%s"},"spec":{
+		"group":%q,"names":{"kind":%q,"plural":%q},"scope":"Namespaced","versions":[{"name":%q,"schema":{"openAPIV3Schema":{
+		"properties":{%q:{"properties":{%q:{"x-kubernetes-list-map-keys":["%s"]}}}}}}}]}}`,
+		plural, kind.Group, kind.Group, kind.Kind, plural, kind.Version, object, list, strings.Join(keys, `","`))
 }
 
 func menuOf(version, metadata, spec string) string {
@@ -165,7 +180,7 @@ func TestLossless_RoundTrip(t *testing.T) {
 	spoke := convert(t, reg, hub, schema.GroupVersion{Group: "example.com", Version: "v1"})
 	want := menuOf("v1", `{"name":"m"}`, `{"size":"Large","dishes":[{"name":"soup","price":7},{"name":"bread","price":2},{"name":"cake","price":5}],"tags":["new","old"],"opens":11}`)
 	got := into[oldMenu](t, spoke)
-	noted := got.Annotations[conversion.LosslessAnnotation]
+	noted := got.Annotations[lossless.Annotation]
 	got.Annotations = nil
 	if diff := cmp.Diff(into[oldMenu](t, want), got); diff != "" {
 		t.Errorf("the spoke (-want +got):\n%s", diff)
@@ -184,7 +199,7 @@ func TestLossless_RoundTrip(t *testing.T) {
 	if diff := cmp.Diff(into[any](t, hub), into[any](t, back)); diff != "" {
 		t.Errorf("the hub (-want +got):\n%s", diff)
 	}
-	if strings.Contains(back, conversion.LosslessAnnotation) {
+	if strings.Contains(back, lossless.Annotation) {
 		t.Errorf("the annotation can be seen in the hub: %s", back)
 	}
 }
@@ -320,7 +335,7 @@ func TestLossless_Laws(t *testing.T) {
 		up := convert(t, reg, textOf(t, edited), menus)
 		down := into[oldMenu](t, convert(t, reg, up, v1))
 		for _, m := range []*oldMenu{&edited, &down} {
-			delete(m.Annotations, conversion.LosslessAnnotation)
+			delete(m.Annotations, lossless.Annotation)
 			if len(m.Annotations) == 0 {
 				m.Annotations = nil
 			}
@@ -415,7 +430,7 @@ func editMenu(r *rand.Rand, m *oldMenu) {
 
 // noted returns a v1 menu with that annotation.
 func noted(annotation string) string {
-	return menuOf("v1", `{"name":"m","annotations":{"`+conversion.LosslessAnnotation+`":`+string(quote(annotation))+`}}`, `{"size":"Large"}`)
+	return menuOf("v1", `{"name":"m","annotations":{"`+lossless.Annotation+`":`+string(quote(annotation))+`}}`, `{"size":"Large"}`)
 }
 
 func quote(s string) []byte { b, _ := json.Marshal(s); return b }
@@ -438,7 +453,7 @@ func TestLossless_NoteIsNotTrusted(t *testing.T) {
 		"nothing compressed":           {`{"spoke":"v1","hub":"v2","gzip":"AAAA"}`, "gzip: unexpected EOF"},
 		"what is verified and refused": {lost(`{"path":["spec","currency"],"value":"XXX"}`), "no such currency"},
 	} {
-		opts := []conversion.LosslessOption{conversion.VerifyRestored(func(_ context.Context, hub []byte) error {
+		opts := []lossless.Option{lossless.VerifyRestored(func(_ context.Context, hub []byte) error {
 			if m := into[hubMenu](t, string(hub)); m.Name != "m" || m.Kind != "Menu" || m.APIVersion != "example.com/v2" {
 				t.Errorf("to be verified: %s", hub)
 			}
@@ -453,10 +468,10 @@ func TestLossless_NoteIsNotTrusted(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, c.message)
 		}
 		var fault *field.Error
-		if !errors.As(err, &fault) || fault.Field != "metadata.annotations["+conversion.LosslessAnnotation+"]" {
+		if !errors.As(err, &fault) || fault.Field != "metadata.annotations["+lossless.Annotation+"]" {
 			t.Errorf("%s: got %#v, want a field error at the annotation", name, err)
 		}
-		got := convert(t, menuRegistry(t, append(opts, conversion.DropInvalidAnnotation())...), noted(c.annotation), menus)
+		got := convert(t, menuRegistry(t, append(opts, lossless.DropInvalidAnnotation())...), noted(c.annotation), menus)
 		if diff := cmp.Diff(menuOf("v2", `{"name":"m"}`, `{"size":"Large"}`), got); diff != "" {
 			t.Errorf("%s, dropped (-want +got):\n%s", name, diff)
 		}
@@ -482,7 +497,7 @@ func TestLossless_ForgedNote(t *testing.T) {
 // The annotation of the hub is dropped.
 func TestLossless_AnnotationOfHub(t *testing.T) {
 	reg := menuRegistry(t)
-	hub := menuOf("v2", `{"name":"m","annotations":{"`+conversion.LosslessAnnotation+`":"mine"}}`, `{"size":"Large"}`)
+	hub := menuOf("v2", `{"name":"m","annotations":{"`+lossless.Annotation+`":"mine"}}`, `{"size":"Large"}`)
 	if got, want := convert(t, reg, hub, oldMenu1.GroupVersion()), menuOf("v1", `{"name":"m"}`, `{"size":"Large"}`); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -518,7 +533,7 @@ func TestLossless_BetweenSpokes(t *testing.T) {
 		conversion.AddSpoke(reg,
 			func(_ context.Context, in *newMenu, out *hubMenu) error { out.Spec = in.Spec; return nil },
 			func(_ context.Context, in *hubMenu, out *newMenu) error { out.Spec = in.Spec; return nil }),
-		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name")),
+		conversion.Lossless(reg, oldMenu1, dishKeys),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -582,7 +597,7 @@ func TestLossless_AllSortsOfFunctions(t *testing.T) {
 		}},
 	} {
 		reg := conversion.NewRegistry(menuScheme())
-		if err := errors.Join(conversion.AddSpoke(reg, c.up, c.down), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name"))); err != nil {
+		if err := errors.Join(conversion.AddSpoke(reg, c.up, c.down), conversion.Lossless(reg, oldMenu1, dishKeys)); err != nil {
 			t.Fatal(err)
 		}
 		for _, spec := range []string{richMenu, `{}`, `{"size":"XL"}`, `{"currency":"CHF","tags":[{"text":"a"}]}`} {
@@ -612,7 +627,7 @@ func TestLossless_OneConflict(t *testing.T) {
 			}
 			return err
 		}),
-		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name"))); err != nil {
+		conversion.Lossless(reg, oldMenu1, dishKeys)); err != nil {
 		t.Fatal(err)
 	}
 	m := randomMenu(rand.New(rand.NewPCG(1, 1)))
@@ -683,7 +698,7 @@ func TestLossless_OwnDecoder(t *testing.T) {
 	}
 	hub := menuOf("v2", `{"name":"m","managedFields":[{"manager":"x"}]}`, `{"currency":"CHF","size":"XL"}`)
 	spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
-	if !strings.Contains(spoke, conversion.LosslessAnnotation) {
+	if !strings.Contains(spoke, lossless.Annotation) {
 		t.Errorf("nothing is noted: %s", spoke)
 	}
 	if diff := cmp.Diff(into[any](t, hub), into[any](t, convert(t, reg, spoke, menus))); diff != "" {
@@ -722,7 +737,7 @@ func TestLossless_NewHub(t *testing.T) {
 				_ = menuFromHub(context.Background(), &now, &old)
 				out.Object["spec"], _ = runtime.DefaultUnstructuredConverter.ToUnstructured(&old.Spec)
 			})),
-		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("menu.dishes", "name"), conversion.ListMapKeys("spec.dishes", "name")),
+		conversion.Lossless(reg, oldMenu1, lossless.ListMapKeys(keyed(menus.WithKind("Menu").GroupKind().WithVersion("v3"), "menu.dishes", "name"))),
 		reg.Check(),
 	} {
 		if err != nil {
@@ -740,12 +755,11 @@ func TestLossless_NewHub(t *testing.T) {
 // Faults of Lossless are found at the start.
 func TestLossless_FaultsAtStart(t *testing.T) {
 	reg := menuRegistry(t)
-	crd := definition("v1!")
-	err := conversion.Lossless(reg, oldMenu1,
-		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(textOfDefinition(t, crd)), conversion.ListMapKeysOf(nil))
+	err := conversion.Lossless(reg, oldMenu1, lossless.ListMapKeys(keyed(oldMenu1, "spec.dishes", "name")),
+		lossless.ListMapKeys(textOfDefinition(t, definition("v1!"))), lossless.ListMapKeys(nil))
 	for _, want := range []string{
-		"the spoke is lossless already", `the path "spec..x"`, `the path "spec.x" and the keys []`,
-		"no CustomResourceDefinition has a schema of Menu.example.com in v2", "no CustomResourceDefinition found",
+		"the spoke is lossless already", "no CustomResourceDefinition has a schema of Menu.example.com in v2", "no CustomResourceDefinition found",
+		"CustomResourceDefinition things.example.com has no schema",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -754,41 +768,63 @@ func TestLossless_FaultsAtStart(t *testing.T) {
 	if err := conversion.Lossless(reg, menus.WithKind("Menu")); err == nil || !strings.Contains(err.Error(), "v2 is the hub") {
 		t.Errorf("the hub itself: %v", err)
 	}
-	things := conversion.NewRegistry(thingScheme())
-	for _, err := range []error{
-		conversion.AddSpoke(things, note[int8, int16](""), note[int16, int8]("")),
-		conversion.AddSpoke(things, note[int32, int16](""), note[int16, int32]("")),
-		conversion.Lossless(things, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := conversion.AddDirect(things, note[int8, int32](""), note[int32, int8]("")); err == nil || !strings.Contains(err.Error(), "would bypass the hub") {
-		t.Errorf("a direct conversion: %v", err)
-	}
 }
 
 // List map keys are read from a definition.
-func TestListMapKeysOf_Definition(t *testing.T) {
-	crd := definition("v1", "v2!")
-	crd.Name = "menus.example.com"
-	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Menu", Plural: "menus"}
-	array := func(keys []string, items map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-		return apiextensionsv1.JSONSchemaProps{Type: "array", XListMapKeys: keys, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Properties: items}}}
-	}
-	crd.Spec.Versions[1].Schema = &apiextensionsv1.CustomResourceValidation{
-		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
-			"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"dishes": array([]string{"name"}, nil)}},
-		}},
-	}
-	texts := slices.Concat(textOfDefinition(t, definition("v2!")), []byte("\n---\n"), textOfDefinition(t, crd)) // that of another kind is passed over
+func TestListMapKeys_Definition(t *testing.T) {
+	texts := slices.Concat(poolKeyed, []byte("\n---\n"), keyed(oldMenu1, "spec.dishes", "price"), []byte("\n---\n"), dishKeyed) // other kinds and versions are passed over
 	reg := conversion.NewRegistry(menuScheme())
-	if err := errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeysOf(texts))); err != nil {
+	if err := errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, lossless.ListMapKeys(texts))); err != nil {
 		t.Fatal(err)
 	}
 	if spoke := convert(t, reg, menuOf("v2", `{}`, richMenu), oldMenu1.GroupVersion()); !strings.Contains(spoke, `{\"key\":{\"name\":\"soup\"}}`) {
 		t.Errorf("soup is not told by its name: %s", spoke)
+	}
+}
+
+// A copy of the hub, which the function to the spoke writes, is not an edit of the user. The annotation
+// comes from a release that did not write one.
+func TestHubCopy_EditedSpoke(t *testing.T) {
+	const stored = "example.com/stored"
+	hub := menuOf("v2", `{"name":"m"}`, `{"currency":"EUR","dishes":[{"name":"soup","price":1,"note":"hot"}]}`)
+	old := into[oldMenu](t, convert(t, menuRegistry(t), hub, oldMenu1.GroupVersion()))
+	for _, c := range []struct {
+		opts []lossless.Option
+		want string
+	}{
+		{[]lossless.Option{dishKeys}, `{"dishes":[{"name":"soup","price":2,"note":"hot"}]}`},
+		{[]lossless.Option{dishKeys, lossless.HubCopy(stored)}, `{"currency":"EUR","dishes":[{"name":"soup","price":2,"note":"hot"}]}`},
+	} {
+		reg := conversion.NewRegistry(menuScheme())
+		for _, err := range []error{
+			conversion.AddSpoke(reg, func(ctx context.Context, in *oldMenu, out *hubMenu) error {
+				if text, ok := in.Annotations[stored]; ok {
+					out.Spec.Currency = into[hubSpec](t, text).Currency
+				}
+				delete(out.Annotations, stored)
+				return menuToHub(ctx, in, out)
+			}, func(ctx context.Context, in *hubMenu, out *oldMenu) error {
+				out.Annotations = map[string]string{stored: textOf(t, in.Spec)}
+				return menuFromHub(ctx, in, out)
+			}),
+			conversion.Lossless(reg, oldMenu1, c.opts...),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		type note struct{ Of string }
+		now := into[oldMenu](t, convert(t, reg, hub, oldMenu1.GroupVersion()))
+		same := into[note](t, old.Annotations[lossless.Annotation]) == into[note](t, now.Annotations[lossless.Annotation])
+		if want := len(c.opts) == 2; same != want {
+			t.Errorf("%d options: the annotation is of the same spoke: got %t, want %t", len(c.opts), same, want)
+		}
+		edited := old
+		edited.Spec.Dishes = []oldDish{{Name: "soup", Price: 2}}
+		got := into[hubMenu](t, convert(t, reg, textOf(t, edited), menus))
+		if diff := cmp.Diff(c.want, textOf(t, got.Spec)); diff != "" || len(got.Annotations) > 0 {
+			t.Errorf("%d options: %v (-want +got):\n%s", len(c.opts), got.Annotations, diff)
+		}
 	}
 }
 
@@ -797,17 +833,17 @@ func FuzzLossless(f *testing.F) {
 	reg := menuRegistry(f)
 	f.Add(`{"spoke":"v1","hub":"v2","lost":[{"path":["spec","size"],"value":"XL","was":"x"}]}`)
 	spoke := into[oldMenu](f, convert(f, reg, menuOf("v2", `{"name":"m"}`, richMenu), oldMenu1.GroupVersion()))
-	f.Add(spoke.Annotations[conversion.LosslessAnnotation])
+	f.Add(spoke.Annotations[lossless.Annotation])
 	f.Add(`{"spoke":"v1","hub":"v2","lost":[{"path":["spec"],"value":{"tags":[{"text":"x"}],"currency":"y"}},{"path":["metadata","labels","a"],"value":"b"}]}`)
 	f.Fuzz(func(t *testing.T, annotation string) {
 		spoke.Annotations = maps.Clone(spoke.Annotations)
-		spoke.Annotations[conversion.LosslessAnnotation] = annotation
+		spoke.Annotations[lossless.Annotation] = annotation
 		hub, err := reg.Convert(t.Context(), []byte(textOf(t, spoke)), menus)
 		if err != nil {
 			return
 		}
 		again := into[oldMenu](t, convert(t, reg, string(hub), oldMenu1.GroupVersion()))
-		delete(again.Annotations, conversion.LosslessAnnotation)
+		delete(again.Annotations, lossless.Annotation)
 		want := spoke
 		want.Annotations = nil
 		if len(again.Annotations) == 0 {

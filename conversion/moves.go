@@ -104,69 +104,82 @@ func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 // If the separator is a colon and the second part is an integer, an IPv6 address without brackets
 // is an error: write [2001:db8::1]:80.
 func Split(spoke, separator string, first, second Part) Move {
+	s := split{spoke, separator, [2]Part{first, second}}
 	m := Move{spoke: []string{spoke}, hub: []string{first.path, second.path}}
 	if separator == "" {
 		m.errs = append(m.errs, fmt.Errorf("Split %s: the separator is empty", spoke))
 	}
-	address := func(s string) bool {
-		_, err := netip.ParseAddr(s)
-		return err == nil && separator == ":" && second.integer
-	}
-	cut := func(s string) (a, b string, ok bool) {
-		if address(s) {
-			return "", "", false
-		}
-		if i := strings.LastIndex(s, separator); second.integer && i >= 0 {
-			return s[:i], s[i+len(separator):], true
-		}
-		return strings.Cut(s, separator)
-	}
-	split := func(value []byte) ([][]byte, error) {
-		s, isString := rawjson.String(value)
-		a, b, ok := cut(s)
-		switch {
-		case string(value) == "null":
-			return [][]byte{value, value}, nil
-		case isString && ok && first.fits(a) && second.fits(b):
-			return [][]byte{first.value(a), second.value(b)}, nil
-		}
-		detail := fmt.Sprintf("must be %s%s%s", first.describe(), separator, second.describe())
-		if address(s) {
-			detail += ", with brackets around an IPv6 address"
-		}
-		return nil, field.Invalid(fieldPath(spoke), printable(value), detail)
-	}
-	join := func(values [][]byte) ([][]byte, error) {
-		texts := make([]string, 2)
-		if string(values[0]) == "null" && string(values[1]) == "null" {
-			return values[:1], nil
-		}
-		for i, part := range []Part{first, second} {
-			if values[i] == nil {
-				return nil, field.Required(fieldPath(part.path), "needed with "+m.hub[1-i])
-			}
-		}
-		for i, part := range []Part{first, second} {
-			var ok bool
-			if texts[i], ok = part.text(values[i]); !ok {
-				return nil, field.Invalid(
-					fieldPath(part.path), printable(values[i]), "must be "+part.describe())
-			}
-		}
-		joined := texts[0] + separator + texts[1]
-		if a, b, _ := cut(joined); a != texts[0] || b != texts[1] {
-			return nil, field.Invalid(fieldPath(first.path), texts[0],
-				fmt.Sprintf("the joined value %s would be split at another place", joined))
-		}
-		return [][]byte{rawjson.Quote(joined)}, nil
-	}
 	m.convert = func(values [][]byte, toHub bool) ([][]byte, error) {
 		if toHub {
-			return split(values[0])
+			return s.toHub(values[0])
 		}
-		return join(values)
+		return s.toSpoke(values)
 	}
 	return m
+}
+
+// split is a string of the spoke that is split into two fields of the hub.
+type split struct {
+	spoke, separator string
+	parts            [2]Part
+}
+
+func (s split) toHub(value []byte) ([][]byte, error) {
+	if string(value) == "null" {
+		return [][]byte{value, value}, nil
+	}
+	text, isString := rawjson.String(value)
+	texts, ok := s.cut(text)
+	if isString && ok && s.parts[0].fits(texts[0]) && s.parts[1].fits(texts[1]) {
+		return [][]byte{s.parts[0].value(texts[0]), s.parts[1].value(texts[1])}, nil
+	}
+	detail := fmt.Sprintf("must be %s%s%s", s.parts[0].describe(), s.separator, s.parts[1].describe())
+	if s.isAddress(text) {
+		detail += ", with brackets around an IPv6 address"
+	}
+	return nil, field.Invalid(fieldPath(s.spoke), printable(value), detail)
+}
+
+func (s split) toSpoke(values [][]byte) ([][]byte, error) {
+	if string(values[0]) == "null" && string(values[1]) == "null" {
+		return values[:1], nil
+	}
+	for i, part := range s.parts {
+		if values[i] == nil {
+			return nil, field.Required(fieldPath(part.path), "needed with "+s.parts[1-i].path)
+		}
+	}
+	var texts [2]string
+	for i, part := range s.parts {
+		var ok bool
+		if texts[i], ok = part.text(values[i]); !ok {
+			return nil, field.Invalid(fieldPath(part.path), printable(values[i]), "must be "+part.describe())
+		}
+	}
+	joined := texts[0] + s.separator + texts[1]
+	if again, _ := s.cut(joined); again != texts {
+		return nil, field.Invalid(fieldPath(s.parts[0].path), texts[0],
+			fmt.Sprintf("the joined value %s would be split at another place", joined))
+	}
+	return [][]byte{rawjson.Quote(joined)}, nil
+}
+
+// cut splits a string, and reports whether it has the separator.
+func (s split) cut(text string) (parts [2]string, ok bool) {
+	if s.isAddress(text) {
+		return parts, false
+	}
+	if i := strings.LastIndex(text, s.separator); s.parts[1].integer && i >= 0 {
+		return [2]string{text[:i], text[i+len(s.separator):]}, true
+	}
+	parts[0], parts[1], ok = strings.Cut(text, s.separator)
+	return parts, ok
+}
+
+// isAddress reports whether a string is an IP address without a port.
+func (s split) isAddress(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil && s.separator == ":" && s.parts[1].integer
 }
 
 // fits reports whether a part of a string is valid, and is joined to the same string.

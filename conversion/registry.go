@@ -36,17 +36,16 @@ func NewRegistry(s *runtime.Scheme) *Registry {
 	}
 }
 
-// add adds the conversions between two versions of a kind, as graph.add does.
-func (r *Registry) add(hub bool, there, back *step) error {
+// add adds the conversions between a spoke and its hub, as graph.add does.
+func (r *Registry) add(toHub, fromHub *step) error {
 	r.converters = sync.Pool{} // they remember routes
-	return r.graph.add(hub, there, back)
+	return r.graph.add(toHub, fromHub)
 }
 
 // Kind is a kind whose conversions a registry holds.
 type Kind struct {
 	schema.GroupKind
-	// Hub is the hub version, which may be the internal version ([runtime.APIVersionInternal]), or
-	// empty if the kind has only direct conversions.
+	// Hub is the hub version, which may be the internal version ([runtime.APIVersionInternal]).
 	Hub string
 	// Versions are the versions in which objects are read and written, without the internal
 	// version, the oldest first (v1alpha1, v1beta1, v1).
@@ -74,7 +73,10 @@ func (r *Registry) Versions(gk schema.GroupKind) []string {
 	if k == nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Keys(k.versions()), kubeversion.CompareKubeAwareVersionStrings)
+	versions := append(slices.Collect(maps.Keys(k.spokes)), k.hub)
+	versions = slices.DeleteFunc(versions, func(v string) bool { return v == runtime.APIVersionInternal })
+	slices.SortFunc(versions, kubeversion.CompareKubeAwareVersionStrings)
+	return versions
 }
 
 // Scheme returns the scheme that was passed to [NewRegistry].

@@ -57,7 +57,7 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 			continue
 		}
 		s, h := r.codecs.Form(reflect.PointerTo(spokeType)), r.codecs.Form(reflect.PointerTo(hubType))
-		errs = append(errs, r.add(true,
+		errs = append(errs, r.add(
 			&step{from: spoke, to: hub, in: s, out: h, call: convert, shares: true},
 			&step{from: hub, to: spoke, in: h, out: s, call: convert, shares: true}))
 	}

@@ -44,35 +44,26 @@ import (
 //   - the kind has another hub, or
 //   - conversions between the two versions were added before.
 func AddSpoke[S, H runtime.Object](r *Registry, toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error) error {
-	return addTyped(r, true, toHub, fromHub)
-}
-
-// AddDirect adds the two conversions between any two versions of a kind, A and B, which are used
-// instead of the way through the hub. A kind with only these two versions needs no hub.
-//
-// For the functions and the errors, see [AddSpoke]. AddDirect also returns an error if A or
-// B takes part in a [Lossless] conversion, because a direct conversion would bypass the
-// hub.
-func AddDirect[A, B runtime.Object](r *Registry, aToB func(ctx context.Context, in A, out B) error, bToA func(ctx context.Context, in B, out A) error) error {
-	return addTyped(r, false, aToB, bToA)
-}
-
-func addTyped[A, B runtime.Object](r *Registry, hub bool, aToB func(ctx context.Context, in A, out B) error, bToA func(ctx context.Context, in B, out A) error) error {
-	a, aErr := r.kindOf(reflect.TypeFor[A]())
-	b, bErr := r.kindOf(reflect.TypeFor[B]())
-	if err := errors.Join(aErr, bErr); err != nil {
+	spoke, spokeErr := r.kindOf(reflect.TypeFor[S]())
+	hub, hubErr := r.kindOf(reflect.TypeFor[H]())
+	if err := errors.Join(spokeErr, hubErr); err != nil {
 		return err
 	}
-	if aToB == nil || bToA == nil {
-		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", a, b.Version)
+	return addFunctions(r, spoke, hub, toHub, fromHub)
+}
+
+// addFunctions adds the functions between two kinds, whose types may be unstructured.
+func addFunctions[S, H runtime.Object](r *Registry, spoke, hub schema.GroupVersionKind, toHub func(context.Context, S, H) error, fromHub func(context.Context, H, S) error) error {
+	if toHub == nil || fromHub == nil {
+		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
 	}
-	formA, formB := r.codecs.Form(reflect.TypeFor[A]()), r.codecs.Form(reflect.TypeFor[B]())
-	return r.add(hub,
-		&step{from: a, to: b, in: formA, out: formB, call: func(ctx context.Context, in, out runtime.Object) error {
-			return aToB(ctx, in.(A), out.(B))
+	spokeForm, hubForm := r.codecs.Form(reflect.TypeFor[S]()), r.codecs.Form(reflect.TypeFor[H]())
+	return r.add(
+		&step{from: spoke, to: hub, in: spokeForm, out: hubForm, call: func(ctx context.Context, in, out runtime.Object) error {
+			return toHub(ctx, in.(S), out.(H))
 		}},
-		&step{from: b, to: a, in: formB, out: formA, call: func(ctx context.Context, in, out runtime.Object) error {
-			return bToA(ctx, in.(B), out.(A))
+		&step{from: hub, to: spoke, in: hubForm, out: spokeForm, call: func(ctx context.Context, in, out runtime.Object) error {
+			return fromHub(ctx, in.(H), out.(S))
 		}})
 }
 

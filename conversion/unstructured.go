@@ -29,9 +29,7 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		return fmt.Errorf("conversion: %s has no version or no kind", spoke)
 	}
 	hub := schema.GroupVersionKind{Group: spoke.Group, Version: hubVersion, Kind: spoke.Kind}
-	spokeForm := r.codecs.Form(reflect.TypeFor[*unstructured.Unstructured]())
-	hubForm := spokeForm
-	if t := reflect.TypeFor[H](); t == spokeForm.Type {
+	if t := reflect.TypeFor[H](); t == reflect.TypeFor[*unstructured.Unstructured]() {
 		if hubVersion == "" {
 			return fmt.Errorf("conversion: the hub of %s is unstructured, and needs a version", spoke)
 		}
@@ -43,16 +41,7 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		if hubVersion != "" && hubVersion != kind.Version {
 			return fmt.Errorf("conversion: the hub of %s is %s, and not version %s", spoke, kind, hubVersion)
 		}
-		hub, hubForm = kind, r.codecs.Form(t)
+		hub = kind
 	}
-	if toHub == nil || fromHub == nil {
-		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
-	}
-	return r.add(true,
-		&step{from: spoke, to: hub, in: spokeForm, out: hubForm, call: func(ctx context.Context, in, out runtime.Object) error {
-			return toHub(ctx, in.(*unstructured.Unstructured), out.(H))
-		}},
-		&step{from: hub, to: spoke, in: hubForm, out: spokeForm, call: func(ctx context.Context, in, out runtime.Object) error {
-			return fromHub(ctx, in.(H), out.(*unstructured.Unstructured))
-		}})
+	return addFunctions(r, spoke, hub, toHub, fromHub)
 }

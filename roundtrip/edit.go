@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
@@ -107,7 +107,7 @@ func overwriteAnnotations(original, object []byte, draw uint64) ([]byte, error) 
 	}
 	gained := false
 	for name := range has {
-		if _, ok := had[name]; !ok && name != conversion.LosslessAnnotation {
+		if _, ok := had[name]; !ok && name != lossless.Annotation {
 			has[name] = "{" + generate.Text(draw)
 			gained = true
 		}

@@ -48,7 +48,7 @@ const (
 	// Annotations requires that B→A→B succeeds even if a user has overwritten, in A, the
 	// annotations that the conversion added, here with strings that begin with { and are hardly
 	// ever JSON. The annotation of [conversion.Lossless] is exempt, because
-	// [conversion.DropInvalidAnnotation] decides whether an invalid one is an error.
+	// [lossless.DropInvalidAnnotation] decides whether an invalid one is an error.
 	Annotations Law = "annotations"
 	// Metadata requires that A→B does not change the JSON of any field of metadata except labels
 	// and annotations. The registry enforces the law by an error of the conversion, which RoundTrip

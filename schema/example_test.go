@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/schema"
 )
 
@@ -147,7 +147,7 @@ func ExampleVersion_Validate() {
 		v.Default(u.Object)
 		return v.Validate(ctx, u.Object).ToAggregate()
 	}
-	_ = conversion.VerifyRestored(verify) // an option of conversion.Lossless
+	_ = lossless.VerifyRestored(verify) // an option of conversion.Lossless
 
 	ctx := context.Background()
 	fmt.Println(verify(ctx, []byte(`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly"},"spec":{"schedule":"0 3 * * *"}}`)))

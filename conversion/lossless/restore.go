@@ -3,7 +3,6 @@ package lossless
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,10 +18,9 @@ import (
 	"github.com/crdkit/crdkit/internal/gvk"
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/lost"
-	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Annotation is the key of the annotation, conversion.LosslessAnnotation.
+// Annotation is the annotation in which conversion.Lossless stores the fields that a spoke cannot express.
 const Annotation = lost.Annotation
 
 // Convertible is a spoke with controller-runtime's conversion methods. H is the type of their
@@ -41,9 +39,8 @@ type Convertible[H runtime.Object] interface {
 // annotation by the methods of S. The number of conversions is bounded, see conversion.Lossless. If
 // ConvertFrom stores a copy of the hub in an annotation, set [HubCopy].
 //
-// An invalid annotation, see conversion.Lossless, is a *field.Error at metadata.annotations. A caller that
-// ignores it drops the annotation, like conversion.DropInvalidAnnotation. All other errors are mistakes in
-// the operator: an invalid option, a method that fails without the annotation too, or an object that is
+// An invalid annotation, see conversion.Lossless, is a *field.Error at metadata.annotations, unless
+// [DropInvalidAnnotation] is set. All other errors are mistakes in the operator: an invalid option, a method that fails without the annotation too, or an object that is
 // not a pointer to a struct that embeds metav1.ObjectMeta. After an error, hub is without the annotation,
 // and otherwise unchanged.
 //
@@ -64,82 +61,72 @@ func RestoreFunc[S, H runtime.Object](ctx context.Context, spoke S, hub H,
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return err
 	}
-	text, ok := from.meta.Annotations[Annotation]
-	o := options{hidden: []string{Annotation}, hub: to.value.Elem().Type(), noted: ok, check: true, kind: schema.GroupVersionKind{
+	kind := schema.GroupVersionKind{
 		Group: cmp.Or(to.kind.Group, from.kind.Group), Version: to.kind.Version, Kind: cmp.Or(to.kind.Kind, from.kind.Kind),
-	}}
-	var err error
+	}
+	var s lost.Settings
 	for _, opt := range opts {
-		err = errors.Join(err, opt(&o))
+		opt(&s)
+	}
+	text, ok := from.meta.Annotations[Annotation]
+	err := errors.Join(s.Errs...)
+	if err == nil && (ok || kind.Kind != "") {
+		_, err = s.ListKeys(kind)
 	}
 	if err == nil && !ok {
 		return nil
 	}
 	to.meta.Annotations = maps.Clone(to.meta.Annotations) // may be shared with the spoke
 	delete(to.meta.Annotations, Annotation)
+	name := cmp.Or(from.kind.Kind, from.value.Elem().Type().Name())
 	if err == nil {
-		err = restore(ctx, from, to, text, toHub, fromHub, &o, opts)
+		r := &lost.Restorer{Settings: &s, Kind: name, Namespace: from.meta.Namespace, Name: from.meta.Name, Spoke: from.kind.Version}
+		err = restore(ctx, r, from, to, kind, text, toHub, fromHub)
 	}
 	if len(to.meta.Annotations) == 0 {
 		to.meta.Annotations = nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", gvk.Name(cmp.Or(from.kind.Kind, from.value.Elem().Type().Name()), from.meta.Namespace, from.meta.Name), err)
+		return fmt.Errorf("%s: %w", gvk.Name(name, from.meta.Namespace, from.meta.Name), err)
 	}
 	return nil
 }
 
-func restore[S, H runtime.Object](ctx context.Context, spoke, hub *view, text string,
-	toHub func(context.Context, S, H) error, fromHub func(context.Context, H, S) error, o *options, opts []Option) error {
+// restore restores the hub, whose kind is given as far as it is known.
+func restore[S, H runtime.Object](ctx context.Context, r *lost.Restorer, spoke, hub *view, kind schema.GroupVersionKind, text string,
+	toHub func(context.Context, S, H) error, fromHub func(context.Context, H, S) error) error {
 	s, errSpoke := spoke.payload()
 	h, errHub := hub.payload()
 	if err := errors.Join(errSpoke, errHub); err != nil {
 		return err
 	}
-	r := lost.Restorer{
-		Spoke: spoke.kind.Version, Lists: &o.tree,
-		ToHub: func(ctx context.Context, p lost.Payload) (lost.Payload, error) {
-			return convert(ctx, spoke, hub, p, toHub)
-		},
-		ToSpoke: func(ctx context.Context, p lost.Payload) (lost.Payload, error) {
-			p, err := convert(ctx, hub, spoke, p, fromHub)
-			return p.Without(o.hidden...), err
-		},
-		Earlier: func(version string) (lost.Hub, error) {
-			if hub.kind.Version != "" && hub.kind.Version != version {
-				return lost.Hub{}, fmt.Errorf("expected the hub %q", hub.kind.Version)
-			}
-			o.tree, o.kind.Version, o.check = listkeys.Tree{}, version, false
-			for _, opt := range opts {
-				if err := opt(o); err != nil {
-					return lost.Hub{}, err
-				}
-			}
-			return lost.Hub{Maps: sync.OnceValue(func() *listkeys.Tree { return o.tree.Over(listkeys.OfType(o.hub)) })}, nil
-		},
+	hubType := hub.value.Elem().Type()
+	r.ToHub = func(ctx context.Context, p lost.Payload) (lost.Payload, error) {
+		return convert(ctx, spoke, hub, p, toHub)
 	}
-	restored, err := r.Restore(ctx, s.Without(o.hidden...), h, text)
-	restored = restored.Without(o.hidden...)
-	if err == nil && hub.kind.Version == "" {
-		if unknown, _ := kjson.UnmarshalStrict(restored.Body, reflect.New(o.hub).Interface()); len(unknown) > 0 {
-			err = fmt.Errorf("recorded for the hub %q: %w", o.kind.Version, errors.Join(unknown...))
+	r.ToSpoke = func(ctx context.Context, p lost.Payload) (lost.Payload, error) {
+		return convert(ctx, hub, spoke, p, fromHub)
+	}
+	r.Earlier = func(version string) (lost.Hub, error) {
+		if kind.Version != "" && kind.Version != version {
+			return lost.Hub{}, fmt.Errorf("expected the hub %q", kind.Version)
 		}
+		kind.Version = version
+		keys, err := r.ListKeys(kind)
+		return lost.Hub{Lists: keys, Maps: sync.OnceValue(func() *listkeys.Tree { return keys.Over(listkeys.OfType(hubType)) })}, err
 	}
-	switch {
-	case err != nil && ctx.Err() != nil: // then the annotation may be valid
-		return fmt.Errorf("%s: %w", lost.Field(), ctx.Err())
-	case err != nil:
-		return lost.Invalid(err)
+	r.Check = func(ctx context.Context, p lost.Payload) error { return hub.check(ctx, p, kind, r.Verify) }
+	restored, err := r.Restore(ctx, s.Without(Annotation), h, text)
+	if err != nil {
+		return err
 	}
 	made, err := hub.decode(hub, restored)
 	if err != nil {
 		return err
 	}
-	typeOf, meta := hub.object.GetObjectKind().GroupVersionKind(), *hub.meta
-	meta.Labels, meta.Annotations = restored.Labels, restored.Annotations
+	managed := hub.meta.ManagedFields
 	hub.value.Elem().Set(made.value.Elem())
-	hub.object.GetObjectKind().SetGroupVersionKind(typeOf)
-	*hub.meta = meta
+	hub.meta.ManagedFields = managed
 	return nil
 }
 
@@ -192,26 +179,39 @@ func (v *view) payload() (lost.Payload, error) {
 
 // decode returns a new object of the type of v with a payload. Its other metadata is that of an object.
 func (v *view) decode(of *view, p lost.Payload) (*view, error) {
-	meta := *of.meta
-	meta.Labels, meta.Annotations, meta.ManagedFields = p.Labels, p.Annotations, nil
-	metadata, err := json.Marshal(meta)
+	obj := reflect.New(v.value.Elem().Type()).Interface().(runtime.Object) // as v is
+	if err := codec.Decode(p.Body, obj); err != nil {
+		return nil, err
+	}
+	made, err := viewOf(obj)
 	if err != nil {
 		return nil, err
 	}
-	text := p.Body
-	if apiVersion, kind := v.kind.ToAPIVersionAndKind(); kind != "" {
-		for name, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
-			if text, err = rawjson.Set(text, name, rawjson.Quote(value)); err != nil {
-				return nil, err
-			}
+	obj.GetObjectKind().SetGroupVersionKind(v.kind)
+	of.meta.DeepCopyInto(made.meta)
+	made.meta.Labels, made.meta.Annotations, made.meta.ManagedFields = maps.Clone(p.Labels), maps.Clone(p.Annotations), nil
+	return made, nil
+}
+
+// check returns an error if a restored hub is not valid: if its version is unknown, it must not have
+// fields that its Go type lacks. The kind is the one for which the annotation was made.
+func (v *view) check(ctx context.Context, p lost.Payload, kind schema.GroupVersionKind, verify func(context.Context, []byte) error) error {
+	if v.kind.Version == "" {
+		if unknown, _ := kjson.UnmarshalStrict(p.Body, reflect.New(v.value.Elem().Type()).Interface()); len(unknown) > 0 {
+			return fmt.Errorf("recorded for the hub %q: %w", kind.Version, errors.Join(unknown...))
 		}
 	}
-	if text, err = rawjson.Set(text, "metadata", metadata); err != nil {
-		return nil, err
+	if verify == nil {
+		return nil
 	}
-	obj := reflect.New(v.value.Elem().Type()).Interface().(runtime.Object) // as v is
-	if err := codec.Decode(text, obj); err != nil {
-		return nil, err
+	made, err := v.decode(v, p)
+	if err != nil {
+		return err
 	}
-	return viewOf(obj)
+	made.object.GetObjectKind().SetGroupVersionKind(kind)
+	text, err := new(codec.Memory).Encode(made.object)
+	if err != nil {
+		return err
+	}
+	return verify(ctx, text)
 }

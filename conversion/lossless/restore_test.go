@@ -86,7 +86,7 @@ func fromHub(_ context.Context, in *backup, out *oldBackup) error {
 
 const stored = "example.com/stored"
 
-var byName = lossless.ListMapKeys("spec.steps", "name")
+var byName = lossless.ListMapKeys([]byte(definition))
 
 // ConvertTo and ConvertFrom are the methods of the operator that has left crdkit: they store the hub in
 // an annotation, as cluster-api's do.
@@ -105,7 +105,11 @@ func (b *oldBackup) ConvertTo(dst hub) error {
 		out.Spec.Encrypt = whole.Spec.Encrypt
 		delete(out.Annotations, stored)
 	}
-	return lossless.Restore(b, dst, byName, lossless.HubCopy(stored))
+	opts := []lossless.Option{lossless.HubCopy(stored), byName}
+	if b.Kind == "" {
+		opts = opts[:1] // byName needs the kind
+	}
+	return lossless.Restore(b, dst, opts...)
 }
 
 func (b *oldBackup) ConvertFrom(src hub) error {
@@ -134,7 +138,7 @@ func registry(t testing.TB) *conversion.Registry {
 	s.AddKnownTypeWithName(v1.WithKind("Backup"), &backup{})
 	reg := conversion.NewRegistry(s)
 	check(t, conversion.AddSpoke(reg, toHub, fromHub))
-	check(t, conversion.Lossless(reg, beta.WithKind("Backup"), conversion.ListMapKeys("spec.steps", "name")))
+	check(t, conversion.Lossless(reg, beta.WithKind("Backup"), byName))
 	return reg
 }
 
@@ -238,12 +242,12 @@ func TestRestore_InvalidAnnotation(t *testing.T) {
 // A mistake of the caller does not blame the annotation, and is found without one.
 func TestOptions_Mistakes(t *testing.T) {
 	for want, opt := range map[string]lossless.Option{
-		`Backup default/nightly: ListMapKeys "spec.bucket": lossless_test.backup: type string, expected a list`: lossless.ListMapKeys("spec.bucket", "name"),
-		`Backup default/nightly: no CustomResourceDefinition has a schema of Backup.example.com in any version`: lossless.ListMapKeysOf([]byte(`
+		`Backup default/nightly: no CustomResourceDefinition found`: lossless.ListMapKeys(nil),
+		`Backup default/nightly: no CustomResourceDefinition has a schema of Backup.example.com in any version`: lossless.ListMapKeys([]byte(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: others.example.com}
-spec: {group: example.com, names: {kind: Other, plural: others}, scope: Namespaced, versions: [{name: v1}]}
+spec: {group: example.com, names: {kind: Other, plural: others}, scope: Namespaced, versions: [{name: v1, schema: {openAPIV3Schema: {type: object}}}]}
 `)),
 	} {
 		for _, annotated := range []bool{true, false} {
@@ -255,6 +259,54 @@ spec: {group: example.com, names: {kind: Other, plural: others}, scope: Namespac
 				t.Errorf("annotated %v: got %v, want %s", annotated, err, want)
 			}
 		}
+	}
+}
+
+// DropInvalidAnnotation converts the object without the annotation.
+func TestRestore_DropInvalidAnnotation(t *testing.T) {
+	b := read(t, rich)
+	b.Annotations[lossless.Annotation] = "{"
+	got := &backup{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Backup"}}
+	b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
+	check(t, toHub(t.Context(), b, got))
+	want := *got
+	want.Annotations = nil
+	check(t, lossless.Restore(b, hub(got), byName, lossless.DropInvalidAnnotation()))
+	if diff := cmp.Diff(&want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// VerifyRestored sees the whole hub, also if only the annotation tells its version.
+func TestRestore_VerifyRestored(t *testing.T) {
+	refused := errors.New("no retries")
+	for _, apiVersion := range []string{"example.com/v1", ""} {
+		b := read(t, rich)
+		got, seen := &backup{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Backup"}}, &backup{}
+		b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
+		check(t, toHub(t.Context(), b, got))
+		err := lossless.Restore(b, hub(got), byName, lossless.VerifyRestored(func(_ context.Context, text []byte) error {
+			check(t, json.Unmarshal(text, seen))
+			return refused
+		}))
+		if want := "metadata.annotations[conversion.crdkit.github.io/lost]: Invalid value: no retries"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		want := &backup{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Backup"}}
+		check(t, json.Unmarshal([]byte(rich), &want.Spec))
+		want.Name, want.Namespace = "nightly", "default"
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("apiVersion %q (-want +got):\n%s", apiVersion, diff)
+		}
+	}
+}
+
+func TestListMapKeys_UnknownKind(t *testing.T) {
+	b := read(t, rich)
+	b.TypeMeta = metav1.TypeMeta{}
+	err := lossless.Restore(b, hub(&backup{}), byName)
+	if want := "oldBackup default/nightly: no CustomResourceDefinition has a schema of an object without apiVersion and kind in any version"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -287,8 +339,7 @@ spec:
       type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}}}}}}
 `
 
-func TestListMapKeysOf_Definition(t *testing.T) {
-	keys := lossless.ListMapKeysOf([]byte(definition))
+func TestListMapKeys_Definition(t *testing.T) {
 	for _, apiVersion := range []string{"example.com/v1", ""} {
 		b := read(t, rich)
 		b.Spec.Steps[0], b.Spec.Steps[1] = b.Spec.Steps[1], b.Spec.Steps[0]
@@ -296,7 +347,7 @@ func TestListMapKeysOf_Definition(t *testing.T) {
 		got := &backup{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Backup"}}
 		b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
 		check(t, toHub(t.Context(), b, got))
-		check(t, lossless.RestoreFunc(t.Context(), b, got, toHub, fromHub, keys))
+		check(t, lossless.RestoreFunc(t.Context(), b, got, toHub, fromHub, byName))
 		if diff := cmp.Diff([]step{{"copy", "cp", 5}, {"dump", "dump.sh", 3}}, got.Spec.Steps); diff != "" {
 			t.Errorf("apiVersion %q (-want +got):\n%s", apiVersion, diff)
 		}

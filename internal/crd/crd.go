@@ -8,7 +8,6 @@ package crd
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -75,19 +74,6 @@ func (d *Definition) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// Schema returns the schema of a version of a kind. It takes the first one in the definitions, and returns an error if they
-// have none. If the version is empty, any will do.
-func Schema(definitions []*Definition, kind schema.GroupKind, version string) (map[string]any, error) {
-	for _, d := range definitions {
-		for _, v := range d.Spec.Versions {
-			if d.GroupKind() == kind && (version == "" || v.Name == version) && v.Schema.OpenAPIV3Schema != nil {
-				return v.Schema.OpenAPIV3Schema, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("no CustomResourceDefinition has a schema of %s in %s", kind, cmp.Or(version, "any version"))
-}
-
 // Used returns the versions that are served or stored, in their order.
 func (d *Definition) Used() (versions []string) {
 	for _, v := range d.Spec.Versions {
@@ -101,19 +87,19 @@ func (d *Definition) Used() (versions []string) {
 // Read reads all documents of a text. With an error, it returns the definitions that can be
 // read. A text without definitions is an error.
 func Read(text []byte) (found []*Definition, _ error) {
-	var faults []error
+	var errs []error
 	for line, document := range Documents(text) {
 		d, err := readOne(document)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("the document of line %d: %w", line, err))
+			errs = append(errs, fmt.Errorf("the document of line %d: %w", line, err))
 		} else if d != nil {
 			found = append(found, d)
 		}
 	}
-	if len(found)+len(faults) == 0 {
-		faults = append(faults, errors.New("no CustomResourceDefinition found"))
+	if len(found)+len(errs) == 0 {
+		errs = append(errs, errors.New("no CustomResourceDefinition found"))
 	}
-	return found, errors.Join(faults...)
+	return found, errors.Join(errs...)
 }
 
 // Documents returns the documents of a text, with the line on which each begins. A YAML

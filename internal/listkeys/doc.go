@@ -1,8 +1,7 @@
 // Package listkeys knows which members identify the elements of lists: what a schema
-// says in x-kubernetes-list-map-keys.
+// says in x-kubernetes-list-map-keys, and what the Go types of Kubernetes say.
 //
-//	var keys listkeys.Tree
-//	err := keys.Add("spec.toppings", "name")
+//	keys := listkeys.OfSchema(schema)
 //
 // It does not look into objects.
 package listkeys

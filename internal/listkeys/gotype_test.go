@@ -32,10 +32,8 @@ func TestOfType(t *testing.T) {
 		t.Errorf("a recursive type has the keys %q", got)
 	}
 
-	declared := &Tree{}
-	if err := declared.Add("spec.containers", "image"); err != nil {
-		t.Fatal(err)
-	}
+	declared := OfSchema(map[string]any{"properties": map[string]any{"spec": map[string]any{"properties": map[string]any{
+		"containers": map[string]any{"x-kubernetes-list-map-keys": []any{"image"}}}}}})
 	both := declared.Over(pod)
 	if got := both.At([]string{"spec", "containers"}); got[0] != "image" {
 		t.Errorf("what is declared does not count: %q", got)

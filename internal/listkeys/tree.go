@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/crd"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -19,64 +19,35 @@ type Tree struct {
 	under  *Tree             // what holds where this tree knows nothing
 }
 
-// Over returns a tree that knows what t knows, and where that is nothing, what under knows.
-// Nothing can be added to it.
-func (t *Tree) Over(under *Tree) *Tree {
-	switch {
-	case t == nil:
-		return under
-	case under == nil:
-		return t
-	}
-	return &Tree{t.keys, t.values, t.fields, under}
-}
-
-// Add says which keys a list has. The path is one of names joined by dots, such as
-// spec.toppings; the elements of lists on the way are not named in it, and * is any name
-// that has not been named before. Of two calls for the same list, the last counts. It is
-// an error if a name or a key is empty, if the path has brackets, and if there are no keys.
-func (t *Tree) Add(path string, keys ...string) error {
-	names := strings.Split(path, ".")
-	if strings.ContainsAny(path, "[]") {
-		return fmt.Errorf("the path %q of a list has brackets: expected names joined by dots, such as spec.toppings", path)
-	}
-	if slices.Contains(names, "") || len(keys) == 0 || slices.Contains(keys, "") {
-		return fmt.Errorf("the path %q and the keys %q of a list must not be empty", path, keys)
-	}
-	for _, name := range names {
-		if name == "*" {
-			name = ""
+// OfDefinitions returns the keys of the lists of each version that has a schema, from the YAML or JSON of one or several
+// CustomResourceDefinitions. It returns an error if they cannot be read, or if one has no schema.
+func OfDefinitions(text []byte) (map[schema.GroupVersionKind]*Tree, error) {
+	keys := map[schema.GroupVersionKind]*Tree{}
+	found, err := crd.Read(text)
+	for _, d := range found {
+		hasSchema := false
+		for _, v := range d.Spec.Versions {
+			if len(v.Schema.OpenAPIV3Schema) > 0 {
+				hasSchema = true
+				keys[d.GroupKind().WithVersion(v.Name)] = OfSchema(v.Schema.OpenAPIV3Schema)
+			}
 		}
-		t = t.make(name)
-	}
-	t.keys = slices.Clone(keys)
-	return nil
-}
-
-// AddFor is Add for objects of Go types, of which one must have the list. Any list may be in a nil type, and if there are no
-// types. The error names the option ListMapKeys.
-func (t *Tree) AddFor(types []reflect.Type, path string, keys ...string) error {
-	err := t.Add(path, keys...)
-	var wrong []error
-	for _, of := range types {
-		if err := check(of, path, keys); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", of, err))
+		if !hasSchema {
+			err = errors.Join(err, fmt.Errorf("%s has no schema", d))
 		}
 	}
-	if err == nil && len(wrong) == len(types) {
-		err = errors.Join(wrong...)
-	}
-	if err != nil {
-		return fmt.Errorf("ListMapKeys %q: %w", path, err)
-	}
-	return nil
+	return keys, err
 }
 
-// AddSchema adds all list-map keys of an OpenAPI schema, and their defaults.
-func (t *Tree) AddSchema(s map[string]any) {
+// OfSchema returns all list-map keys of an OpenAPI schema, and their defaults.
+func OfSchema(s map[string]any) *Tree {
+	t := &Tree{fields: map[string]*Tree{}}
+	items, isList := s["items"].(map[string]any)
+	if isList {
+		t = OfSchema(items)
+	}
 	if names, _ := s["x-kubernetes-list-map-keys"].([]any); len(names) > 0 {
 		t.keys = nil
-		items, _ := s["items"].(map[string]any)
 		properties, _ := items["properties"].(map[string]any)
 		for _, name := range names {
 			if name, ok := name.(string); ok {
@@ -89,41 +60,24 @@ func (t *Tree) AddSchema(s map[string]any) {
 	properties, _ := s["properties"].(map[string]any)
 	for name, property := range properties {
 		if property, ok := property.(map[string]any); ok {
-			t.make(name).AddSchema(property)
+			t.fields[name] = OfSchema(property)
 		}
 	}
 	if every, ok := s["additionalProperties"].(map[string]any); ok { // it may be a bool
-		t.make("").AddSchema(every)
+		t.fields[""] = OfSchema(every)
 	}
-	if items, ok := s["items"].(map[string]any); ok {
-		t.AddSchema(items)
-	}
+	return t
 }
 
-// make returns what is known of a field, which may be nothing yet.
-func (t *Tree) make(name string) *Tree {
-	if t.fields == nil {
-		t.fields = map[string]*Tree{}
+// Over returns a tree that knows what t knows, and where that is nothing, what under knows.
+func (t *Tree) Over(under *Tree) *Tree {
+	switch {
+	case t == nil:
+		return under
+	case under == nil:
+		return t
 	}
-	if t.fields[name] == nil {
-		t.fields[name] = t.fields[""].clone() // what holds for all holds for this one too
-	}
-	return t.fields[name]
-}
-
-func (t *Tree) clone() *Tree {
-	c := &Tree{}
-	if t == nil {
-		return c
-	}
-	c.keys, c.values = t.keys, t.values
-	for name, field := range t.fields {
-		if c.fields == nil {
-			c.fields = map[string]*Tree{}
-		}
-		c.fields[name] = field.clone()
-	}
-	return c
+	return &Tree{t.keys, t.values, t.fields, under}
 }
 
 // Field returns what is known of the field with that name, in an object or in the

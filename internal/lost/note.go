@@ -26,8 +26,8 @@ func Field() *field.Path { return field.NewPath("metadata", "annotations").Key(A
 // unrelated is the error of a conversion without the differences of the annotation.
 type unrelated struct{ error }
 
-// Invalid returns the error for an annotation that cannot be restored, unless it is not to blame.
-func Invalid(err error) error {
+// invalid returns the error for an annotation that cannot be restored, unless it is not to blame.
+func invalid(err error) error {
 	if e, ok := errors.AsType[unrelated](err); ok {
 		return e.error
 	}

@@ -6,31 +6,59 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/klog/v2"
+
 	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // Restorer restores the fields of an annotation.
 type Restorer struct {
-	Spoke          string // the version; empty for any version
-	Lists          *listkeys.Tree
-	ToHub, ToSpoke Convert
+	*Settings
+	Kind, Namespace, Name string // of the object, for the log
+	Spoke                 string // the version; empty for any version
+	ToHub, ToSpoke        Convert
 	// Earlier returns what is known of the hub for which an annotation was made, which may have
 	// been that of an earlier release.
 	Earlier func(version string) (Hub, error)
+	// Check returns an error for a restored hub that is not valid, such as that of Verify.
+	Check func(ctx context.Context, hub Payload) error
 }
 
 // Hub is the hub for which an annotation was made.
 type Hub struct {
 	From, To Convert               // from and to the hub of this release; nil if it is the same
+	Lists    *listkeys.Tree        // the keys of the lists of the hub of this release
 	Maps     func() *listkeys.Tree // which objects have fields of any name
 }
 
 func same(_ context.Context, p Payload) (Payload, error) { return p, nil }
 
 // Restore returns the hub with the fields of an annotation. The spoke is without the annotation, and
-// hub is what it is converted to.
+// hub is what it is converted to. If the annotation is invalid, Restore returns a field error, or the hub
+// as it is if Drop is set.
 func (r *Restorer) Restore(ctx context.Context, spoke, hub Payload, text string) (Payload, error) {
+	restored, err := r.restore(ctx, spoke.Without(r.Copies...), hub, text)
+	restored = restored.Without(r.Copies...)
+	if err == nil {
+		err = r.Check(ctx, restored)
+	}
+	switch {
+	case err == nil:
+		return restored, nil
+	case ctx.Err() != nil: // then the annotation may be valid
+		return Payload{}, fmt.Errorf("%s: %w", Field(), ctx.Err())
+	case r.Drop:
+		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", logtext.Text(r.Kind),
+			"object", klog.KRef(logtext.Text(r.Namespace), logtext.Text(r.Name)),
+			"reason", logtext.Text(fmt.Sprintf("%s: %v", Field(), err)))
+		return hub, nil
+	}
+	return Payload{}, invalid(err)
+}
+
+func (r *Restorer) restore(ctx context.Context, spoke, hub Payload, text string) (Payload, error) {
 	n, err := readNote(text, r.Spoke)
 	if err != nil {
 		return Payload{}, err
@@ -60,7 +88,7 @@ func (r *Restorer) Restore(ctx context.Context, spoke, hub Payload, text string)
 	}
 	m := merge{Restorer: r, spoke: n.Spoke, then: then, work: 4<<20 + 32*len(hub.Body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
 	if m.base, err = then.To(ctx, hub); err == nil {
-		m.own, err = r.ToSpoke(ctx, hub)
+		m.own, err = m.toSpoke(ctx, hub)
 	}
 	if err != nil {
 		return Payload{}, unrelated{fmt.Errorf("converting from the hub, to restore %s: %w", Field(), err)}
@@ -264,7 +292,7 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 	}
 	m.work -= len(document) + 1<<10
 	made := &outcome{}
-	if document, made.void, err = changes.ApplyAs(document, m.Lists, m.then.Maps, modes, m.unedited); err != nil {
+	if document, made.void, err = changes.ApplyAs(document, m.then.Lists, m.then.Maps, modes, m.unedited); err != nil {
 		return nil, err
 	}
 	then, err := payloadOf(document)
@@ -275,8 +303,14 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 	if made.hub, err = m.then.From(ctx, then.Without(Annotation)); err != nil {
 		return nil, err
 	}
-	made.spoke, err = m.ToSpoke(ctx, made.hub)
+	made.spoke, err = m.toSpoke(ctx, made.hub)
 	return made, err
+}
+
+// toSpoke converts to the spoke, without the annotations that no user edits.
+func (m *merge) toSpoke(ctx context.Context, hub Payload) (Payload, error) {
+	spoke, err := m.ToSpoke(ctx, hub)
+	return spoke.Without(Annotation).Without(m.Copies...), err
 }
 
 // shows returns the differences between the hub object with and without changes, as far as
@@ -302,7 +336,7 @@ func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, err
 	if err != nil {
 		return nil, err
 	}
-	return m.views.hub.Diff(hub, m.Lists), nil
+	return m.views.hub.Diff(hub, m.then.Lists), nil
 }
 
 // view makes the views.

@@ -3,17 +3,15 @@ package threeway_test
 import (
 	"fmt"
 
-	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 func ExampleDiff() {
-	var keys listkeys.Tree
-	_ = keys.Add("spec.toppings", "name")
+	keys := threeway.KeysOf("spec.toppings", "name")
 	h := []byte(`{"spec":{"size":"XL","toppings":[{"name":"ham","organic":true},{"name":"olive"}]}}`)
 	b := []byte(`{"spec":{"size":"L","toppings":[{"name":"ham"},{"name":"olive"}]}}`) // neither XL nor organic
 
-	changes, err := threeway.Diff(b, h, &keys)
+	changes, err := threeway.Diff(b, h, keys)
 	fmt.Println(string(changes.Encode()), err)
 
 	// The user makes it small, and adds basil.
@@ -22,7 +20,7 @@ func ExampleDiff() {
 	if err != nil {
 		panic(err)
 	}
-	hub, err := changes.Apply(b2, &keys)
+	hub, err := changes.Apply(b2, keys)
 	fmt.Println(string(hub), err)
 	// Output:
 	// [{"path":["spec","size"],"value":"XL","was":"hGP1Vvl8-P0"},{"path":["spec","toppings",{"key":{"name":"ham"}},"organic"],"value":true}] <nil>

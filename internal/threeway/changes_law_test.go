@@ -2,7 +2,6 @@ package threeway_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -34,16 +33,21 @@ func testKeys(path []string) []string {
 }
 
 // testTree says the same, as far as the objects of these tests are nested.
-var testTree = func() *listkeys.Tree {
-	tree := &listkeys.Tree{}
-	for depth := 7; depth >= 0; depth-- {
-		path := strings.Repeat("*.", depth)
-		if err := errors.Join(tree.Add(path+"toppings", "name"), tree.Add(path+"ports", "protocol", "port")); err != nil {
-			panic(err)
-		}
+var testTree = listkeys.OfSchema(testSchema(7))
+
+func testSchema(depth int) map[string]any {
+	if depth < 0 {
+		return nil
 	}
-	return tree
-}()
+	inner := testSchema(depth - 1)
+	return map[string]any{
+		"properties": map[string]any{
+			"toppings": map[string]any{"x-kubernetes-list-map-keys": []any{"name"}, "items": inner},
+			"ports":    map[string]any{"x-kubernetes-list-map-keys": []any{"protocol", "port"}, "items": inner},
+		},
+		"additionalProperties": inner,
+	}
+}
 
 func diff(t threeway.Failer, b, h []byte) threeway.Changes {
 	t.Helper()

@@ -45,8 +45,7 @@ func TestNear(t *testing.T) {
 func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
 	b := []byte(`{"spec":{"toppings":[{"name":"a"}],"oven":{"heat":1},"list":[1],"labels":{"a":"b"}}}`)
 	h := []byte(`{"spec":{"toppings":[{"name":"a","x":1},{"name":"b"}],"oven":{"heat":1,"fan":true},"list":[1,2],"labels":{"a":"b","c":"d"}}}`)
-	var maps listkeys.Tree
-	maps.AddSchema(map[string]any{"properties": map[string]any{"spec": map[string]any{"properties": map[string]any{
+	maps := listkeys.OfSchema(map[string]any{"properties": map[string]any{"spec": map[string]any{"properties": map[string]any{
 		"labels": map[string]any{"additionalProperties": map[string]any{"type": "string"}},
 	}}}})
 	changes := diff(t, b, h)
@@ -58,7 +57,7 @@ func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
 		false: `{"spec":{"toppings":[{"name":"b"}],"list":[2],"labels":{"c":"d"}}}`,
 		true:  `{"spec":{"toppings":[{"name":"b"}],"list":[2],"labels":{"c":"d"},"oven":{"fan":true}}}`,
 	} {
-		got, void, err := changes.ApplyAs([]byte(`{"spec":{"toppings":null}}`), testTree, func() *listkeys.Tree { return &maps }, modes, unedited)
+		got, void, err := changes.ApplyAs([]byte(`{"spec":{"toppings":null}}`), testTree, func() *listkeys.Tree { return maps }, modes, unedited)
 		var left []string
 		for _, i := range void {
 			left = append(left, changes[i].Path())

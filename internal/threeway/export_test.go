@@ -1,5 +1,12 @@
 package threeway
 
+import (
+	"slices"
+	"strings"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+)
+
 const MaxPath = maxPath
 
 // Helpers that the tests of patches and those of changes share.
@@ -19,4 +26,17 @@ func Hash(text []byte) string {
 		panic(err)
 	}
 	return n.hash()
+}
+
+// KeysOf returns the keys of one list.
+func KeysOf(path string, keys ...string) *listkeys.Tree {
+	var names []any
+	for _, key := range keys {
+		names = append(names, key)
+	}
+	schema := map[string]any{"x-kubernetes-list-map-keys": names}
+	for _, name := range slices.Backward(strings.Split(path, ".")) {
+		schema = map[string]any{"properties": map[string]any{name: schema}}
+	}
+	return listkeys.OfSchema(schema)
 }

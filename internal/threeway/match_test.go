@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -54,13 +53,7 @@ func object(members ...string) map[string]string {
 
 // match matches objects of which no two are equal.
 func match(t failer, before, after objects, keys ...string) []int {
-	var tree listkeys.Tree
-	if len(keys) > 0 {
-		if err := tree.Add("list", keys...); err != nil {
-			t.Fatalf("%v", err)
-		}
-	}
-	m := new(reader).newMatcher(before.nodes(t), after.nodes(t), tree.Field([]byte("list")))
+	m := new(reader).newMatcher(before.nodes(t), after.nodes(t), KeysOf("list", keys...).Field([]byte("list")))
 	m.rest()
 	return m.after.match
 }

@@ -187,13 +187,10 @@ func TestPatch_SecretsStay(t *testing.T) {
 
 // With a said key, nothing is lost either.
 func TestPatch_SaidKey(t *testing.T) {
-	var keys listkeys.Tree
-	if err := keys.Add("hosts", "host"); err != nil {
-		t.Fatal(err)
-	}
+	keys := KeysOf("hosts", "host")
 	for name, values := range hostValues {
 		for _, converted := range []bool{false, true} {
-			if mixed, lost, kept := hostRuns(t, tier.Pick(1000, 5000), converted, &keys, values); mixed+lost > 0 || kept == 0 {
+			if mixed, lost, kept := hostRuns(t, tier.Pick(1000, 5000), converted, keys, values); mixed+lost > 0 || kept == 0 {
 				t.Errorf("%s, converted %v: %d secrets moved, %d are lost, %d stayed", name, converted, mixed, lost, kept)
 			}
 		}
@@ -324,15 +321,10 @@ func TestPatch_ElementsAreToldApart(t *testing.T) {
 			`[{"name":"x","host":"b","u":2},{"name":"z","host":"a","u":1}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var keys listkeys.Tree
-			if c.key != "" {
-				if err := keys.Add("spec.hosts", strings.Fields(c.key)...); err != nil {
-					t.Fatal(err)
-				}
-			}
+			keys := KeysOf("spec.hosts", strings.Fields(c.key)...)
 			object := func(list string) []byte { return []byte(`{"spec":{"hosts":` + list + `}}`) }
 			for name, f := range map[string]func(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error){"Patch": Patch, "PatchConverted": PatchConverted} {
-				ops, _, err := f(object(c.raw), object(c.before), object(c.after), &keys, true)
+				ops, _, err := f(object(c.raw), object(c.before), object(c.after), keys, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -384,8 +376,7 @@ func TestPatch_ManyPossibleKeysEndSoon(t *testing.T) {
 
 // A key that an element lacks has the default of the schema.
 func TestPatch_DefaultOfKey(t *testing.T) {
-	var keys listkeys.Tree
-	keys.AddSchema(map[string]any{"properties": map[string]any{"ports": map[string]any{
+	keys := listkeys.OfSchema(map[string]any{"properties": map[string]any{"ports": map[string]any{
 		"x-kubernetes-list-map-keys": []any{"port", "protocol"},
 		"items":                      map[string]any{"properties": map[string]any{"protocol": map[string]any{"default": "TCP"}}},
 	}}})
@@ -397,7 +388,7 @@ func TestPatch_DefaultOfKey(t *testing.T) {
 		{"another is set", `[{"port":80,"x":1}]`, `[{"port":80}]`, `[{"port":80,"protocol":"UDP"}]`, `[{"port":80,"protocol":"UDP"}]`},
 	} {
 		object := func(list string) []byte { return []byte(`{"ports":` + list + `}`) }
-		_, merged, err := Patch(object(c.raw), object(c.before), object(c.after), &keys, true)
+		_, merged, err := Patch(object(c.raw), object(c.before), object(c.after), keys, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 
 	"github.com/crdkit/crdkit/docs/tutorial/library/api/v1"
 	"github.com/crdkit/crdkit/docs/tutorial/library/api/v1alpha1"
@@ -17,7 +18,7 @@ func newRegistry(s *runtime.Scheme) (*conversion.Registry, error) {
 	if err := conversion.AddSpoke(reg, bookToHub, bookFromHub); err != nil {
 		return nil, err
 	}
-	return reg, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Book"), conversion.ListMapKeys("spec.authors", "name"))
+	return reg, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Book"), lossless.ListMapKeys(definition))
 }
 
 func bookToHub(_ context.Context, in *v1alpha1.Book, out *v1.Book) error {

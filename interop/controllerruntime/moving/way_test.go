@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/examples/crdmigrate"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
@@ -123,7 +123,7 @@ func TestWayOut_NothingLost(t *testing.T) {
 	check(t, err)
 	manifest, err := o.beta.Get(t.Context(), "manifest", metav1.GetOptions{})
 	check(t, err)
-	if manifest.GetAnnotations()[conversion.LosslessAnnotation] == "" {
+	if manifest.GetAnnotations()[lossless.Annotation] == "" {
 		t.Fatalf("the object has no annotation that could be lost: %v", manifest)
 	}
 
