@@ -160,12 +160,6 @@ func (up *upgrade) run(v *version, w write, stored map[string]any) (map[string]a
 	return object, errs
 }
 
-// blocks reports whether the new definition refuses to update what the old one has stored even if
-// nothing changes.
-func (up *upgrade) blocks(is *version, kept map[string]any) bool {
-	return len(is.ValidateUpdate(up.ctx, is.decode(kept), is.decode(kept))) > 0
-}
-
 // decode returns a copy of an object as one of this version, whatever its kind and version: it
 // is pruned and gets its defaults.
 func (v *version) decode(object map[string]any) map[string]any {
