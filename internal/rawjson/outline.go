@@ -106,14 +106,10 @@ func outline(b []byte, i int, spans []Span, depth int, keep bool) (_ int, _ []Sp
 				name = open == '{'
 				continue
 			}
-		case c == '-' || isDigit(c):
-			if i+1 < len(b) && c > '0' && (b[i+1] == ',' || b[i+1] == '}') {
-				i++ // as most numbers are
-			} else if i, err = skipNumber(b, i); err != nil {
-				return i, spans, err
-			}
+		case '1' <= c && c <= '9' && i+1 < len(b) && (b[i+1] == ',' || b[i+1] == '}'):
+			i++ // as most numbers are
 		default:
-			if i, err = skipLiteral(b, i); err != nil {
+			if i, err = skipScalar(b, i); err != nil {
 				return i, spans, err
 			}
 		}

@@ -117,8 +117,11 @@ func skipDigits(b []byte, i int) (int, error) {
 	return i, nil
 }
 
-// skipLiteral returns the offset after true, false or null at i.
-func skipLiteral(b []byte, i int) (int, error) {
+// skipScalar returns the offset after the number, true, false or null that begins at i.
+func skipScalar(b []byte, i int) (int, error) {
+	if b[i] == '-' || isDigit(b[i]) {
+		return skipNumber(b, i)
+	}
 	for _, literal := range [...]string{"null", "true", "false"} {
 		if b[i] != literal[0] {
 			continue
