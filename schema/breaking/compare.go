@@ -202,11 +202,8 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		unknown := c.add(steps, "unknown fields"+newFields(before, now, " other than ")+" are no longer preserved", "they are pruned: their values are lost")
 		unknown.shown = byData | inside
 		unknown.put = func(value any) []any {
-			object, ok := value.(map[string]any)
-			if !ok {
-				object = map[string]any{}
-			}
-			object = maps.Clone(object)
+			fields, _ := value.(map[string]any)
+			object := maps.Collect(maps.All(fields))
 			object["unknown"] = "field"
 			return []any{object}
 		}

@@ -67,11 +67,7 @@ func (v verdict) of(c *change, paths []string) verdict {
 	return v
 }
 
-// proof is nil if nothing is broken.
 func (v verdict) proof() *Proof {
-	if !v.broken() {
-		return nil
-	}
 	// The server has them in an order that changes. Errors without a field come last.
 	text := func(err *field.Error) string { return strings.Replace(err.Error(), "<nil>", "~", 1) }
 	byText := func(a, b *field.Error) int { return strings.Compare(text(a), text(b)) }
