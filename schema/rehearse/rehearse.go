@@ -243,9 +243,7 @@ func (it *item) parse(text []byte) (err error) {
 	}
 	u.SetResourceVersion("")
 	u.SetManagedFields(nil)
-	if it.stored, err = json.Marshal(u.Object); err != nil {
-		return err
-	}
+	it.stored, _ = json.Marshal(u.Object) // what was JSON is JSON
 	switch {
 	case len(duplicates) > 0: // which one the server would have stored is unknown
 		return errors.Join(duplicates...)
