@@ -71,9 +71,9 @@ func listed(texts []string) string {
 // replaced describes a new value in the place of an old one, which is empty if there was none.
 func replaced(name, before, now string) string {
 	if before == "" {
-		return fmt.Sprintf("it has the %s %s now", name, now)
+		return "it has the " + name + " " + now + " now"
 	}
-	return fmt.Sprintf("the %s %s is now %s", name, before, now)
+	return "the " + name + " " + before + " is now " + now
 }
 
 // becomes is like replaced, in other words. The new value may be empty too.
