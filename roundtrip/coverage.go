@@ -20,17 +20,14 @@ type coverage struct {
 // covered is a part of a version.
 type covered struct {
 	parts      map[string]*covered // by the names of fields; each is for elements and entries
-	leaf, list bool                // whether it is counted, and in no object yet
+	leaf, list bool                // see lacks
 }
 
 func newCoverage(targets []generate.Target) *coverage {
 	c := &coverage{targets: targets, root: &covered{}}
 	for _, t := range targets {
-		if n := c.find(t); t.List && !n.list {
-			n.list = true
-			c.missing++
-		} else if !t.List && !n.leaf {
-			n.leaf = true
+		if lacks := c.lacks(t); !*lacks {
+			*lacks = true
 			c.missing++
 		}
 	}
@@ -49,8 +46,8 @@ func steps(t generate.Target) (steps []string) {
 	return steps
 }
 
-// find returns the part of a target.
-func (c *coverage) find(t generate.Target) *covered {
+// lacks returns whether a target is counted, and in no object yet.
+func (c *coverage) lacks(t generate.Target) *bool {
 	n := c.root
 	for _, step := range steps(t) {
 		if n.parts == nil {
@@ -61,7 +58,10 @@ func (c *coverage) find(t generate.Target) *covered {
 		}
 		n = n.parts[step]
 	}
-	return n
+	if t.List {
+		return &n.list
+	}
+	return &n.leaf
 }
 
 // add counts what an object has, as long as anything is missing.
@@ -112,15 +112,15 @@ func (c *coverage) report(s *structuralschema.Structural) string {
 	var leaves, allLeaves, lists, allLists int
 	var without []string
 	for _, t := range c.targets {
-		n, path := c.find(t), t.Paths[len(t.Paths)-1]
+		lacks, path := *c.lacks(t), t.Paths[len(t.Paths)-1]
 		switch {
 		case !t.List:
-			if allLeaves++; n.leaf {
+			if allLeaves++; lacks {
 				without = append(without, path)
 			} else {
 				leaves++
 			}
-		case !n.list:
+		case !lacks:
 			allLists++
 			lists++
 		case !single(s, t):

@@ -110,10 +110,8 @@ func (e *edits) add(path, at string, s *structuralschema.Structural, v any, othe
 	switch v := v.(type) {
 	case map[string]any:
 		names := maps.Clone(v)
-		for _, o := range others {
-			if o, ok := o.(map[string]any); ok {
-				maps.Copy(names, o)
-			}
+		for _, o := range ofType[map[string]any](others) {
+			maps.Copy(names, o)
 		}
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			if path != "" || name != "apiVersion" && name != "kind" && name != "metadata" {
@@ -134,11 +132,9 @@ func (e *edits) addMember(path, at string, s *structuralschema.Structural, v map
 	}
 	s = property(s, name)
 	var there []any
-	for _, o := range others {
-		if o, ok := o.(map[string]any); ok {
-			if other, ok := o[name]; ok {
-				there = append(there, other)
-			}
+	for _, o := range ofType[map[string]any](others) {
+		if other, ok := o[name]; ok {
+			there = append(there, other)
 		}
 	}
 	child, has := v[name]
@@ -157,18 +153,13 @@ func (e *edits) addMember(path, at string, s *structuralschema.Structural, v map
 }
 
 func (e *edits) addElements(path, at string, s *structuralschema.Structural, v []any, others []any, set func(any)) {
-	var there []any // elements of the other object first
-	for _, o := range others {
-		if o, ok := o.([]any); ok {
-			there = append(there, o...)
-		}
-	}
+	there := slices.Concat(ofType[[]any](others)...)
 	i := 0
 	if len(v) > 0 {
 		i = e.one(path, "index", len(v))
 	}
 	element := func(i int) string { return at + "[" + strconv.Itoa(i) + "]" }
-	if siblings := append(there, v...); len(siblings) > 0 {
+	if siblings := append(there, v...); len(siblings) > 0 { // elements of the other object first
 		added, to := siblings[e.one(path, "other", max(len(there), 1))], e.one(path, "place", len(v)+1)
 		e.can(path, "adds", func() string { return element(to) + ": " + textOf(added) }, func() { set(slices.Insert(slices.Clone(v), to, added)) })
 	}
@@ -192,6 +183,16 @@ func (e *edits) addElements(path, at string, s *structuralschema.Structural, v [
 		items = s.Items
 	}
 	e.add(path+each, element(i), items, v[i], append(there, rest...), func(now any) { v[i] = now })
+}
+
+// ofType returns the values of a type.
+func ofType[T any](values []any) (all []T) {
+	for _, v := range values {
+		if v, ok := v.(T); ok {
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // parts returns how many members or elements a value has; -1 for a leaf.

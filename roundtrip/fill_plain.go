@@ -52,15 +52,7 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 	case reflect.Bool:
 		return func(v reflect.Value, c randfill.Continue) { v.SetBool(c.Intn(2) == 1) }
 	case reflect.String:
-		return func(v reflect.Value, c randfill.Continue) {
-			draw := c.Rand.Uint64()
-			text, ok := g.texts[g.at.path]
-			if !ok || !generate.Again(draw) {
-				text = generate.Text(draw)
-			}
-			g.texts[g.at.path] = text
-			v.SetString(text)
-		}
+		return g.fillString
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return func(v reflect.Value, c randfill.Continue) { v.SetInt(generate.Integer(c.Rand.Uint64(), t.Bits())) }
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
@@ -73,50 +65,69 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return fillBytes
 		}
-		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
-			n, some := g.length()
-			if v.SetZero(); some {
-				v.Set(reflect.MakeSlice(t, n, n))
-			}
-			for i := range n {
-				g.source.Part(func() { g.element(i, n, func() { c.Fill(v.Index(i).Addr()) }) })
-			}
-		})
+		return g.bounded(t, g.fillSlice)
 	case reflect.Map:
-		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
-			n, some := g.length()
-			if v.SetZero(); some {
-				v.Set(reflect.MakeMap(t))
-			}
-			for i := range n {
-				key, value := reflect.New(t.Key()), reflect.New(t.Elem())
-				g.source.Part(func() {
-					c.Fill(key)
-					g.element(i, n, func() { c.Fill(value) })
-				})
-				v.SetMapIndex(key.Elem(), value.Elem())
-			}
-		})
+		return g.bounded(t, g.fillMap)
 	case reflect.Struct:
-		optional := 0
-		for f := range t.Fields() {
-			if isOptional(f.Type) {
-				optional++
-			}
-		}
-		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
-			within := g.at
-			share, inside := generate.Share(max(1, within.leaves), optional, v.NumField()-optional)
-			for f, field := range v.Fields() {
-				if field.CanSet() {
-					g.at = place{join(within.path, jsontype.Name(f)), inside, share}
-					g.source.Part(func() { c.Fill(field.Addr()) })
-				}
-			}
-			g.at = within
-		})
+		return g.bounded(t, g.structFiller(t))
 	}
 	return nil
+}
+
+func (g *typeGenerator) fillString(v reflect.Value, c randfill.Continue) {
+	draw := c.Rand.Uint64()
+	text, ok := g.texts[g.at.path]
+	if !ok || !generate.Again(draw) {
+		text = generate.Text(draw)
+	}
+	g.texts[g.at.path] = text
+	v.SetString(text)
+}
+
+func (g *typeGenerator) fillSlice(v reflect.Value, c randfill.Continue) {
+	n, some := g.length()
+	if v.SetZero(); some {
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+	}
+	for i := range n {
+		g.source.Part(func() { g.element(i, n, func() { c.Fill(v.Index(i).Addr()) }) })
+	}
+}
+
+func (g *typeGenerator) fillMap(v reflect.Value, c randfill.Continue) {
+	n, some := g.length()
+	if v.SetZero(); some {
+		v.Set(reflect.MakeMap(v.Type()))
+	}
+	for i := range n {
+		key, value := reflect.New(v.Type().Key()), reflect.New(v.Type().Elem())
+		g.source.Part(func() {
+			c.Fill(key)
+			g.element(i, n, func() { c.Fill(value) })
+		})
+		v.SetMapIndex(key.Elem(), value.Elem())
+	}
+}
+
+// structFiller fills the fields of a struct.
+func (g *typeGenerator) structFiller(t reflect.Type) filler {
+	optional := 0
+	for f := range t.Fields() {
+		if k := f.Type.Kind(); k == reflect.Pointer || k == reflect.Slice || k == reflect.Map {
+			optional++
+		}
+	}
+	return func(v reflect.Value, c randfill.Continue) {
+		within := g.at
+		share, inside := generate.Share(max(1, within.leaves), optional, v.NumField()-optional)
+		for f, field := range v.Fields() {
+			if field.CanSet() {
+				g.at = place{join(within.path, jsontype.Name(f)), inside, share}
+				g.source.Part(func() { c.Fill(field.Addr()) })
+			}
+		}
+		g.at = within
+	}
 }
 
 // deepest bounds how many values of a recursive type are within each other, unless they are small,
@@ -141,11 +152,6 @@ type place struct {
 	path   string  // of the names that JSON has
 	leaves float64 // the largest number of leaves
 	share  float64 // the share of objects that have it, if it is optional
-}
-
-// isOptional reports whether a field may be nil.
-func isOptional(t reflect.Type) bool {
-	return t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map
 }
 
 // element fills element i of a list or map. Only the first one follows the plan, and all but the

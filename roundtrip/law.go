@@ -2,6 +2,7 @@ package roundtrip
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -154,8 +155,10 @@ type subject struct {
 // subjects returns the subjects of a kind, those of one path together.
 func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all []*subject) {
 	definition := cfg.definition(kind.GroupKind)
-	add := func(law Law, check check, path ...string) {
-		all = append(all, &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, check: check, definition: definition})
+	add := func(law Law, check check, path ...string) *subject {
+		s := &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, check: check, definition: definition}
+		all = append(all, s)
+		return s
 	}
 	for _, a := range kind.Versions {
 		if definition != nil && reg.Scheme().Recognizes(kind.WithVersion(a)) {
@@ -166,13 +169,12 @@ func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all 
 		}
 		if kind.Hub == runtime.APIVersionInternal {
 			for _, l := range laws {
-				if l.law != Defaulting && l.law != Edited && l.law != Annotations {
+				if !slices.Contains([]Law{Defaulting, Edited, Annotations}, l.law) {
 					add(l.law, l.check, a, kind.Hub, a)
 				}
 			}
 			if f, ok := findHubFunctions(reg, cfg, kind, a); ok {
-				add(RoundTrip, nil, kind.Hub, a, kind.Hub)
-				all[len(all)-1].checkValue = throughOther(f.convert)
+				add(RoundTrip, nil, kind.Hub, a, kind.Hub).checkValue = throughOther(f.convert)
 			}
 		}
 		for _, b := range kind.Versions {
@@ -190,8 +192,7 @@ func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all 
 				add(Acceptance, acceptance, a, b)
 			}
 			if origins := cfg.origins(kind, a); len(origins) > 0 {
-				add(Total, total, a, b, a)
-				all[len(all)-1].origins = origins
+				add(Total, total, a, b, a).origins = origins
 			}
 			if definition != nil && cfg.outside {
 				add(OutsideSchema, outside, a, b, a)

@@ -116,49 +116,7 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
-	quiet, begin := silent(ctx), time.Now()
-	var lock sync.Mutex // guards the following variables
-	var found, again *counterexample
-	var fatal, notMade error
-	next, made := 0, 0
-	// Samples are made one after another, because a function of [Funcs] need not be safe for
-	// concurrent use, and are checked at the same time.
-	take := func() (i int, m sample, ok bool) {
-		lock.Lock()
-		defer lock.Unlock()
-		for fatal == nil && found == nil && b.open(next, begin) {
-			b.progress.log("%s: object %d of at least %d", s, next+1, b.least)
-			m, err := s.nth(quiet, next)
-			next++
-			switch {
-			case err == nil:
-				made++
-				s.coverage.add(m.json)
-				return next - 1, m, true
-			case errors.Is(err, errNotMade):
-				notMade = err
-			default:
-				fatal = err
-			}
-		}
-		return 0, sample{}, false
-	}
-	work := func() {
-		for i, m, ok := take(); ok; i, m, ok = take() {
-			f := s.broken(quiet, m)
-			if f == nil {
-				continue
-			}
-			c := &counterexample{failure: f, subject: s, sample: m, object: m.text(), iteration: i, reported: s.reported.known(s, f)}
-			lock.Lock()
-			if c.reported != "" {
-				again = c
-			} else if found == nil || i < found.iteration {
-				found = c
-			}
-			lock.Unlock()
-		}
-	}
+	run := &searchRun{subject: s, budget: b, began: time.Now()}
 	// One goroutine traces conversions; [Determinism] checks that they are safe for concurrent use.
 	workers := 1
 	if s.checkValue != nil && s.cfg.trace == "" {
@@ -166,22 +124,77 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	}
 	var all sync.WaitGroup
 	for range workers {
-		all.Go(work)
+		all.Go(func() { run.work(silent(ctx)) })
 	}
 	all.Wait()
-	s.tried, s.checked = next, made
+	s.tried, s.checked = run.next, run.made
 	switch {
-	case found != nil:
+	case run.found != nil:
 		if s.pool != nil {
 			s.pool.samples = nil // because the fault may have changed them
 		}
-		return s.shrink(ctx, b.shrinker(), b.progress, *found), nil
-	case fatal != nil:
-		return nil, fatal
-	case made*fewest < next:
-		return nil, fmt.Errorf("only %d of %d objects could be made: %w", made, next, notMade)
+		return s.shrink(ctx, b.shrinker(), b.progress, *run.found), nil
+	case run.fatal != nil:
+		return nil, run.fatal
+	case run.made*fewest < run.next:
+		return nil, fmt.Errorf("only %d of %d objects could be made: %w", run.made, run.next, run.notMade)
 	}
-	return again, nil
+	return run.again, nil
+}
+
+// searchRun is what the goroutines of a search share.
+type searchRun struct {
+	*subject
+	budget
+	began time.Time
+
+	mu             sync.Mutex // guards the following fields
+	found, again   *counterexample
+	fatal, notMade error
+	next, made     int // numbers of samples
+}
+
+// work checks samples until one fails, or the budget is used up.
+func (r *searchRun) work(ctx context.Context) {
+	for i, m, ok := r.take(ctx); ok; i, m, ok = r.take(ctx) {
+		if f := r.broken(ctx, m); f != nil {
+			r.add(&counterexample{failure: f, subject: r.subject, sample: m, object: m.text(), iteration: i, reported: r.reported.known(r.subject, f)})
+		}
+	}
+}
+
+// take makes the next sample, one after another, because a function of [Funcs] need not be safe for
+// concurrent use. It returns false if there is none to be checked.
+func (r *searchRun) take(ctx context.Context) (i int, m sample, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.fatal == nil && r.found == nil && r.open(r.next, r.began) {
+		r.progress.log("%s: object %d of at least %d", r.subject, r.next+1, r.least)
+		m, err := r.nth(ctx, r.next)
+		r.next++
+		switch {
+		case err == nil:
+			r.made++
+			r.coverage.add(m.json)
+			return r.next - 1, m, true
+		case errors.Is(err, errNotMade):
+			r.notMade = err
+		default:
+			r.fatal = err
+		}
+	}
+	return 0, sample{}, false
+}
+
+// add keeps the first counterexample, and any of a reported cause.
+func (r *searchRun) add(c *counterexample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.reported != "" {
+		r.again = c
+	} else if r.found == nil || c.iteration < r.found.iteration {
+		r.found = c
+	}
 }
 
 // silent returns a context that logs nothing, for faults that a test causes on purpose.

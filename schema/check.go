@@ -129,10 +129,8 @@ func (c *checker) definition(version string, o *object) error {
 		}
 		crd, strict, err = decodeDefinition(version, rest)
 	}
-	if crd != nil {
-		for _, v := range crd.Spec.Versions {
-			c.versions = append(c.versions, v.Name)
-		}
+	for _, v := range crd.Spec.Versions {
+		c.versions = append(c.versions, v.Name)
 	}
 	for _, err := range o.duplicates {
 		d := err.(duplicate)

@@ -146,28 +146,9 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 	if err := m.permitted(ctx, d, d.patched(m.dryRun)...); err != nil {
 		return false, err
 	}
-	since := d.checkpoint(m.propagationDelay)
-	if since == "" {
-		if done, err := m.settled(ctx, d); err != nil || !done {
-			return false, err
-		}
-		// Nothing that is written from now on is stored in an old version.
-		if m.delegates {
-			if since, err = m.delegate(ctx, d); err != nil {
-				return false, err
-			}
-		}
-		if since == "" {
-			if since, err = m.now(ctx, d); err != nil {
-				return false, err
-			}
-		}
-		if !m.dryRun {
-			c := &checkpoint{StorageVersion: d.storage, ResourceVersion: since, Generation: d.Generation, UID: d.UID, PropagationDelay: m.propagationDelay.String()}
-			if done, err := m.unless(m.annotate(ctx, d, c)); err != nil || !done {
-				return false, err
-			}
-		}
+	since, err := m.begin(ctx, d)
+	if err != nil || since == "" {
+		return false, err
 	}
 	err = m.objects(ctx, d, report, func(ctx context.Context, l listed) (outcome, error) {
 		return m.object(ctx, d, since, l)
@@ -176,24 +157,51 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 		err = report.refusal(old)
 	}
 	if err != nil {
-		var away *unreachableError
-		if ctx.Err() != nil || errors.As(err, &away) {
-			return false, err
-		}
-		if now, readErr := m.read(ctx); readErr == nil && !d.same(now) {
-			return false, nil // it may have failed for that
+		if _, away := errors.AsType[*unreachableError](err); ctx.Err() == nil && !away {
+			if now, readErr := m.read(ctx); readErr == nil && !d.same(now) {
+				return false, nil // it may have failed for that
+			}
 		}
 		return false, err
 	}
-	report.Dropped = old
+	if done = m.dryRun; !done {
+		done, err = m.drop(ctx, d)
+	}
+	if done {
+		report.Dropped = old
+	}
+	return done, err
+}
+
+// begin returns the resourceVersion since which all that is written is stored in the storage version:
+// that of the checkpoint, or a new one, which becomes the checkpoint. It returns "" if the CRD has
+// changed meanwhile.
+func (m *migrator) begin(ctx context.Context, d *definition) (since string, err error) {
+	if since = d.checkpoint(m.propagationDelay); since != "" {
+		return since, nil
+	}
+	if same, err := m.settled(ctx, d); err != nil || !same {
+		return "", err
+	}
+	// Nothing that is written from now on is stored in an old version.
+	if m.delegates {
+		if since, err = m.delegate(ctx, d); err != nil {
+			return "", err
+		}
+	}
+	if since == "" {
+		if since, err = m.now(ctx, d); err != nil {
+			return "", err
+		}
+	}
 	if m.dryRun {
-		return true, nil
+		return since, nil
 	}
-	dropped, err := m.drop(ctx, d)
-	if err != nil || !dropped {
-		report.Dropped = nil
+	c := &checkpoint{StorageVersion: d.storage, ResourceVersion: since, Generation: d.Generation, UID: d.UID, PropagationDelay: m.propagationDelay.String()}
+	if done, err := m.unless(m.annotate(ctx, d, c)); err != nil || !done {
+		return "", err
 	}
-	return dropped, err
+	return since, nil
 }
 
 // unless reports whether there is no error. It drops a conflict: then the CRD must be read

@@ -115,16 +115,16 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 				n = 0
 			}
 			continue
-		case err != nil && answered(err) && transient(err) && opts.Limit > 1:
+		case err != nil && (!answered(err) || !transient(err)):
+			return fmt.Errorf("listing the objects in %s: %w", v.Name, err)
+		case err != nil && opts.Limit > 1:
 			opts.Limit = max(1, opts.Limit/8)
 			continue
-		case err != nil && answered(err) && transient(err):
+		case err != nil:
 			opts.Limit = pageSize
 			faults = append(faults, fmt.Errorf("in %s: %w", v.Name, err))
 			turn++
 			continue
-		case err != nil:
-			return fmt.Errorf("listing the objects in %s: %w", v.Name, err)
 		}
 		n += int64(len(list.Items))
 		expect(n, list.RemainingItemCount)

@@ -57,14 +57,15 @@ type decoders struct {
 
 // of returns the decoder of a type.
 func (d *decoders) of(t reflect.Type) decoder {
-	if made := d.made[t]; made != nil && *made != nil {
-		return *made
-	} else if made != nil { // t is recursive, and its decoder is being made
+	made := d.made[t]
+	if made == nil {
+		made = new(decoder)
+		d.made[t] = made
+		*made = d.make(t)
+	}
+	if *made == nil { // t is recursive, and its decoder is being made
 		return func(m *Memory, c *rawjson.Cursor, p pointer) error { return (*made)(m, c, p) }
 	}
-	made := new(decoder)
-	d.made[t] = made
-	*made = d.make(t)
 	return *made
 }
 
@@ -350,22 +351,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 	if !ok || len(fields) == 0 {
 		return byReference(t)
 	}
-	// The API server writes the members of custom objects in this order; so the next one
-	// is easy to guess.
-	fields = slices.Clone(fields)
-	slices.SortFunc(fields, func(a, b jsontype.Field) int { return strings.Compare(a.JSON, b.JSON) })
-	members := make([]memberDecoder, len(fields))
-	for i, f := range fields {
-		members[i] = memberDecoder{name: f.JSON, guess: append(rawjson.Quote(f.JSON), ':'), offset: f.Offset}
-		switch below, it := under(without, f.JSON); {
-		case it:
-			members[i].decode = func(_ *Memory, c *rawjson.Cursor, _ pointer) error { c.Value(); return nil }
-		case below != nil && f.Type.Kind() == reflect.Struct && !jsontype.DecodesItself(f.Type):
-			members[i].decode = d.structOf(f.Type, below)
-		default:
-			members[i].decode = d.of(f.Type)
-		}
-	}
+	members := d.members(fields, without)
 	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '{' {
 			return nullOrFallback(c)
@@ -396,6 +382,26 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 			}
 		}
 	}
+}
+
+// members returns the decoders of fields by name. The API server writes the members of custom objects
+// in this order; so the next one is easy to guess.
+func (d *decoders) members(fields jsontype.Fields, without []string) []memberDecoder {
+	fields = slices.Clone(fields)
+	slices.SortFunc(fields, func(a, b jsontype.Field) int { return strings.Compare(a.JSON, b.JSON) })
+	members := make([]memberDecoder, len(fields))
+	for i, f := range fields {
+		members[i] = memberDecoder{name: f.JSON, guess: append(rawjson.Quote(f.JSON), ':'), offset: f.Offset}
+		switch below, it := under(without, f.JSON); {
+		case it:
+			members[i].decode = func(_ *Memory, c *rawjson.Cursor, _ pointer) error { c.Value(); return nil }
+		case below != nil && f.Type.Kind() == reflect.Struct && !jsontype.DecodesItself(f.Type):
+			members[i].decode = d.structOf(f.Type, below)
+		default:
+			members[i].decode = d.of(f.Type)
+		}
+	}
+	return members
 }
 
 // find returns the index of the member of that name, or -1. It is probably after the one before.

@@ -30,9 +30,13 @@ type encoders map[reflect.Type]*encoder
 
 // of returns the encoder of a type.
 func (e encoders) of(t reflect.Type) encoder {
-	if made := e[t]; made != nil && *made != nil {
-		return *made
-	} else if made != nil { // t is recursive, and its encoder is being made
+	made := e[t]
+	if made == nil {
+		made = new(encoder)
+		e[t] = made
+		*made = e.make(t)
+	}
+	if *made == nil { // t is recursive, and its encoder is being made
 		// a value that holds itself has no end: encoding/json returns an error too
 		return func(m *Memory, b []byte, p pointer) ([]byte, error) {
 			if m.depth++; m.depth > maxDepth {
@@ -42,9 +46,6 @@ func (e encoders) of(t reflect.Type) encoder {
 			return (*made)(m, b, p)
 		}
 	}
-	made := new(encoder)
-	e[t] = made
-	*made = e.make(t)
 	return *made
 }
 

@@ -24,12 +24,12 @@ func newValidator(s *structuralschema.Structural) validation.SchemaValidator {
 	if err == nil {
 		err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil)
 	}
+	var validator validation.SchemaValidator
+	if err == nil {
+		validator, _, err = validation.NewSchemaValidator(&internal)
+	}
 	if err != nil {
 		panic(err) // impossible, because a structural schema has such properties
-	}
-	validator, _, err := validation.NewSchemaValidator(&internal)
-	if err != nil {
-		panic(err)
 	}
 	return validator
 }

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -20,23 +21,15 @@ type numbers struct {
 // compileNumbers returns an error if there is no number.
 func compileNumbers(path string, e *edges, k kind, own *valueValidation, all flat) (numbers, error) {
 	n := numbers{low: math.MinInt64, high: math.MaxInt64, least: -math.MaxFloat64, most: math.MaxFloat64, step: 1}
+	own = cmp.Or(own, &valueValidation{})
 	switch {
-	case own != nil && k == kindInteger && own.Format == "int32":
+	case k == kindInteger && own.Format == "int32":
 		n.low, n.high = math.MinInt32, math.MaxInt32
-	case own != nil && k == kindNumber && own.Format == "float":
+	case k == kindNumber && own.Format == "float":
 		n.least, n.most = -math.MaxFloat32, math.MaxFloat32
 	}
-	if own != nil && k == kindInteger {
-		// The API server refuses all integers if a bound is outside of the format.
-		for _, bound := range []*float64{own.Minimum, own.Maximum, own.MultipleOf} {
-			if bound == nil {
-				continue
-			}
-			i, err := strconv.ParseInt(strconv.FormatFloat(*bound, 'f', -1, 64), 10, 64)
-			if err != nil || i < n.low || i > n.high {
-				return n, fmt.Errorf("no integer is accepted: the bound %v is not one", *bound)
-			}
-		}
+	if bound := n.beyondFormat(own); bound != nil && k == kindInteger {
+		return n, fmt.Errorf("no integer is accepted: the bound %v is not one", *bound)
 	}
 	for _, v := range all {
 		n.narrow(v.ValueValidation)
@@ -55,6 +48,20 @@ func compileNumbers(path string, e *edges, k kind, own *valueValidation, all fla
 		}
 	}
 	return n, nil
+}
+
+// beyondFormat returns a bound that is not an integer of the format, or nil. The API server refuses all
+// integers then.
+func (n *numbers) beyondFormat(v *valueValidation) *float64 {
+	for _, bound := range []*float64{v.Minimum, v.Maximum, v.MultipleOf} {
+		if bound != nil {
+			i, err := strconv.ParseInt(strconv.FormatFloat(*bound, 'f', -1, 64), 10, 64)
+			if err != nil || i < n.low || i > n.high {
+				return bound
+			}
+		}
+	}
+	return nil
 }
 
 // narrow narrows numbers to those that value validations allow. It compares an integer with the

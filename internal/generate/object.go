@@ -48,16 +48,14 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f flat) e
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(required)) {
-		entry := n.entries
-		if entry == nil {
-			entry = untyped(below(n.path, name), true)
-		}
 		switch {
 		case n.declares(name):
-		case n.entries == nil && !n.unknown:
-			return n.fault(fmt.Errorf("%s is required, but not a property", name))
+		case n.entries != nil:
+			n.properties = append(n.properties, property{name: name, required: true, node: n.entries})
+		case n.unknown:
+			n.properties = append(n.properties, property{name: name, required: true, node: untyped(below(n.path, name), true)})
 		default:
-			n.properties = append(n.properties, property{name: name, required: true, node: entry})
+			return n.fault(fmt.Errorf("%s is required, but not a property", name))
 		}
 	}
 	return n.measure(c.edges)
@@ -134,25 +132,23 @@ func (m *maker) object(n *node) (map[string]any, error) {
 	}
 	fits := func(p property) bool { return p.err == nil && (p.absent != nil || total < n.mostOf) }
 	put := func(p property) (err error) {
-		m.within(inside, func() {
-			var v any
-			if v, err = m.value(p.node); err == nil {
-				out[p.name] = v
-			}
-		})
-		return err
+		var v any
+		if m.within(inside, func() { v, err = m.value(p.node) }); err != nil {
+			return err
+		}
+		if out[p.name] = v; !p.required && p.absent == nil {
+			total++
+		}
+		return nil
 	}
 	var absent []property
 	for _, p := range n.properties {
 		var err error
 		m.Part(func() {
-			switch {
-			case p.required:
+			if p.required {
 				err = put(p)
-			case !m.some(p.node, share) || !fits(p) || put(p) != nil:
+			} else if !m.some(p.node, share) || !fits(p) || put(p) != nil {
 				absent = append(absent, p)
-			case p.absent == nil:
-				total++
 			}
 		})
 		if err != nil {
@@ -161,11 +157,7 @@ func (m *maker) object(n *node) (map[string]any, error) {
 	}
 	for _, p := range absent {
 		if len(out) < n.leastOf && fits(p) {
-			m.Part(func() {
-				if put(p) == nil && p.absent == nil {
-					total++
-				}
-			})
+			m.Part(func() { _ = put(p) }) // or the next one
 		}
 	}
 	if n.entries != nil || n.unknown {

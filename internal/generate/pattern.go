@@ -19,11 +19,17 @@ func compilePattern(s string) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := syntax.Parse(s, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
+	tree, _ := syntax.Parse(s, syntax.Perl) // as Compile has done
 	return &pattern{match, tree}, nil
+}
+
+// mustCompilePattern is for the patterns of this module.
+func mustCompilePattern(s string) *pattern {
+	p, err := compilePattern(s)
+	if err != nil {
+		panic(err)
+	}
+	return p
 }
 
 // text returns text with about this many characters more than the shortest. Without a source of

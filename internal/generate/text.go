@@ -44,10 +44,7 @@ func Text(draw uint64) string {
 
 // Matching returns a function that makes text which a pattern matches: the shortest for zero.
 func Matching(expression string) func(draw uint64) string {
-	p, err := compilePattern(expression)
-	if err != nil {
-		panic(err)
-	}
+	p := mustCompilePattern(expression)
 	t := texts{most: math.MaxInt32, patterns: []*pattern{p}, sources: []*pattern{p}}
 	return func(draw uint64) string {
 		s, _ := t.text(draw)
@@ -70,12 +67,8 @@ func compileTexts(path string, e *edges, all flat) (texts, error) {
 			t.sources = append(t.sources, p)
 		}
 		if expression, ok := formatPatterns[normalFormat(v.Format)]; ok {
-			p, err := compilePattern("^" + expression + "$")
-			if err != nil {
-				return t, err
-			}
 			t.formats = append(t.formats, v.Format)
-			t.sources = append(t.sources, p)
+			t.sources = append(t.sources, mustCompilePattern("^"+expression+"$"))
 		}
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
@@ -100,7 +101,9 @@ func (r *Restorer) restore(ctx context.Context, spoke, hub Payload, text string)
 // would change the spoke, because they contradict an edit of the user.
 type merge struct {
 	*Restorer
-	spoke    string // its version
+	changes  threeway.Changes
+	modes    []threeway.Mode // of the changes, in the next attempt
+	spoke    string          // its version
 	then     Hub
 	work     int     // how many bytes may be converted to find out which single changes show
 	hub      Payload // without any changes
@@ -129,14 +132,15 @@ type outcome struct {
 // edited, all of them must be applied.
 func (m *merge) restore(ctx context.Context, changes threeway.Changes) (Payload, error) {
 	if m.unedited {
-		return m.all(ctx, changes)
+		m.changes = changes
+		return m.all(ctx)
 	}
-	changes = changes.Parts()
-	modes := slices.Repeat([]threeway.Mode{threeway.Never}, len(changes))
-	good, err := m.add(ctx, changes, modes, &outcome{hub: m.hub}, changes.Choices(), threeway.Unedited)
+	m.changes = changes.Parts()
+	m.modes = slices.Repeat([]threeway.Mode{threeway.Never}, len(m.changes))
+	good, err := m.add(ctx, &outcome{hub: m.hub}, m.changes.Choices(), threeway.Unedited)
 	if err == nil && len(good.void) > 0 {
 		// A void note shows nowhere, so its value may still be one that only the hub can express.
-		good, err = m.add(ctx, changes, modes, good, good.void, threeway.Always)
+		good, err = m.add(ctx, good, good.void, threeway.Always)
 	}
 	if err != nil {
 		return Payload{}, err
@@ -147,14 +151,14 @@ func (m *merge) restore(ctx context.Context, changes threeway.Changes) (Payload,
 // all applies all changes to an object whose spoke has not been edited. The converted
 // object may still differ from the original, because functions of another release may have
 // converted it.
-func (m *merge) all(ctx context.Context, changes threeway.Changes) (Payload, error) {
-	modes := slices.Repeat([]threeway.Mode{threeway.Always}, len(changes))
-	made, err := m.attempt(ctx, changes, modes)
+func (m *merge) all(ctx context.Context) (Payload, error) {
+	m.modes = slices.Repeat([]threeway.Mode{threeway.Always}, len(m.changes))
+	made, err := m.attempt(ctx)
 	if err != nil {
 		return Payload{}, err
 	}
 	if len(made.void) > 0 {
-		return Payload{}, fmt.Errorf("%s: cannot be restored in the result of the current conversion from %s", changes[made.void[0]].Path(), m.spoke)
+		return Payload{}, fmt.Errorf("%s: cannot be restored in the result of the current conversion from %s", m.changes[made.void[0]].Path(), m.spoke)
 	}
 	differences, err := m.shows(ctx, made)
 	if err != nil || len(differences) == 0 {
@@ -174,98 +178,82 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (Payload, err
 
 // add applies more changes, which were left out or void, in another mode. It returns the
 // outcome with the changes that do not change the spoke.
-func (m *merge) add(
-	ctx context.Context, changes threeway.Changes, modes []threeway.Mode,
-	good *outcome, more []int, mode threeway.Mode,
-) (*outcome, error) {
+func (m *merge) add(ctx context.Context, good *outcome, more []int, mode threeway.Mode) (*outcome, error) {
 	leave := threeway.Never
 	if mode == threeway.Always {
 		leave = threeway.Unedited // they are void then
 	}
-	set := func(some []int, mode threeway.Mode) {
-		for _, i := range some {
-			modes[i] = mode
-		}
-	}
 	// All of them, and then without those that are nearest to what shows.
 	var blamed [][]int
-	set(more, mode)
+	m.set(more, mode)
 	for len(more) > 0 {
-		made, sets, err := m.try(ctx, changes, modes, more)
+		made, nearest, err := m.try(ctx, more)
 		if err != nil {
 			return nil, err
 		}
-		if sets == nil {
+		if nearest == nil {
 			good = made
 			break
 		}
-		for _, some := range sets {
-			set(some, leave)
-		}
-		blamed = append(blamed, sets...)
-		more = slices.DeleteFunc(slices.Clone(more), func(i int) bool { return modes[i] == leave })
+		m.set(slices.Concat(nearest...), leave)
+		blamed = append(blamed, nearest...)
+		more = slices.DeleteFunc(slices.Clone(more), func(i int) bool { return m.modes[i] == leave })
 	}
-	// Of those that were blamed together, some may be innocent. Each round tries one part
-	// of each set.
-	var rest [][]int
+	return m.acquit(ctx, good, blamed, mode, leave)
+}
+
+// acquit applies those changes that were left out only because they were blamed together with
+// others: each round tries one part of each set.
+func (m *merge) acquit(ctx context.Context, good *outcome, blamed [][]int, mode, leave threeway.Mode) (*outcome, error) {
+	var untried [][][]int // the parts of each set
 	for _, some := range blamed {
 		if len(some) > 1 {
-			rest = append(rest, halves(some)...)
+			untried = append(untried, halves(some))
 		}
 	}
-	owner := map[int]int{}
-	for n, some := range blamed {
-		for _, i := range some {
-			owner[i] = n
+	for len(untried) > 0 && m.work > 0 {
+		tried := make([][]int, len(untried))
+		for n, parts := range untried {
+			tried[n], untried[n] = parts[0], parts[1:]
 		}
-	}
-	for len(rest) > 0 && m.work > 0 {
-		var tried, later [][]int
-		busy := map[int]bool{} // one part at a time of each blamed set
-		for _, some := range rest {
-			if from := owner[some[0]]; busy[from] {
-				later = append(later, some)
-			} else {
-				busy[from] = true
-				tried = append(tried, some)
-				set(some, mode)
-			}
-		}
-		made, sets, err := m.try(ctx, changes, modes, slices.Concat(tried...))
+		active := slices.Concat(tried...)
+		m.set(active, mode)
+		made, blamed, err := m.try(ctx, active)
 		if err != nil {
 			return nil, err
 		}
-		rest = later
-		if sets == nil {
+		if blamed == nil {
 			good = made
-			continue
-		}
-		guilty := map[int]bool{}
-		for _, i := range slices.Concat(sets...) {
-			guilty[i] = true
-		}
-		for _, some := range tried {
-			switch {
-			case !slices.ContainsFunc(some, func(i int) bool { return guilty[i] }):
-				rest = append(rest, some) // again, without the guilty ones
-			case len(some) > 1:
-				rest = append(rest, halves(some)...)
+		} else {
+			m.set(active, leave)
+			guilty := sets.New(slices.Concat(blamed...)...)
+			for n, some := range tried {
+				if !guilty.HasAny(some...) {
+					untried[n] = append(untried[n], some) // again, without the guilty ones
+				} else if len(some) > 1 {
+					untried[n] = append(untried[n], halves(some)...)
+				}
 			}
-			set(some, leave)
 		}
+		untried = slices.DeleteFunc(untried, func(parts [][]int) bool { return len(parts) == 0 })
 	}
 	return good, ctx.Err()
 }
 
-// try applies changes. If they change the spoke, it returns sets of active changes that may
+// set sets the mode of some changes.
+func (m *merge) set(some []int, mode threeway.Mode) {
+	for _, i := range some {
+		m.modes[i] = mode
+	}
+}
+
+// try applies the changes. If they change the spoke, it returns sets of active changes that may
 // have caused this; otherwise nil.
-func (m *merge) try(
-	ctx context.Context, changes threeway.Changes, modes []threeway.Mode, active []int,
-) (*outcome, [][]int, error) {
-	made, err := m.attempt(ctx, changes, modes)
+func (m *merge) try(ctx context.Context, active []int) (*outcome, [][]int, error) {
+	made, err := m.attempt(ctx)
 	switch {
 	case err == nil:
-	case modes[active[0]] == threeway.Always && ctx.Err() == nil:
+	case m.modes[active[0]] == threeway.Always && ctx.Err() == nil:
 		return nil, [][]int{active}, nil // the functions reject the changes: they contradict an edit
 	default:
 		return nil, nil, err
@@ -277,22 +265,21 @@ func (m *merge) try(
 	if len(differences) == 0 {
 		return made, nil, nil
 	}
-	sets := changes.Near(active, differences)
-	if len(sets) == 0 {
-		sets = [][]int{active}
+	if nearest := m.changes.Near(active, differences); len(nearest) > 0 {
+		return nil, nearest, nil
 	}
-	return nil, sets, nil
+	return nil, [][]int{active}, nil
 }
 
-// attempt applies changes, and converts the result to the spoke.
-func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []threeway.Mode) (*outcome, error) {
+// attempt applies the changes, and converts the result to the spoke.
+func (m *merge) attempt(ctx context.Context) (*outcome, error) {
 	document, err := m.base.Document()
 	if err != nil {
 		return nil, err
 	}
 	m.work -= len(document) + 1<<10
 	made := &outcome{}
-	if document, made.void, err = changes.ApplyAs(document, m.then.Lists, m.then.Maps, modes, m.unedited); err != nil {
+	if document, made.void, err = m.changes.ApplyAs(document, m.then.Lists, m.then.Maps, m.modes, m.unedited); err != nil {
 		return nil, err
 	}
 	then, err := payloadOf(document)

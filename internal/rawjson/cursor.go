@@ -62,13 +62,12 @@ func (c *Cursor) Next(open byte) bool {
 	if c.err != nil {
 		return false
 	}
-	c.at = skipSpace(c.text, c.at)
-	if c.at >= len(c.text) {
+	if c.at = skipSpace(c.text, c.at); c.at >= len(c.text) {
 		c.err = io.ErrUnexpectedEOF
 		return false
 	}
 	switch got := c.text[c.at]; {
-	case got == open+2: // } and ] are two above { and [
+	case got == closing(open):
 		c.depth--
 		c.at++
 		c.first = false
@@ -85,20 +84,23 @@ func (c *Cursor) Next(open byte) bool {
 	return open == '[' || c.readName()
 }
 
-// readName reads the name of a member.
+// readName reads the name of a member, and the colon.
 func (c *Cursor) readName() bool {
-	at, err := skipName(c.text, c.at)
+	if c.at >= len(c.text) || c.text[c.at] != '"' {
+		c.err = unexpected(c.text, c.at)
+		return false
+	}
+	end, err := skipString(c.text, c.at+1)
 	if err != nil {
 		c.err = err
 		return false
 	}
-	// Back over the colon, and the spaces before it, to the end of the name.
-	last := at - 1
-	for c.text[last] != '"' {
-		last--
+	c.name = c.text[c.start+1 : end-1 : end-1]
+	if c.at = space(c.text, end); c.at >= len(c.text) || c.text[c.at] != ':' {
+		c.err = unexpected(c.text, c.at)
+		return false
 	}
-	c.name = c.text[c.start+1 : last : last]
-	c.at = at
+	c.at = space(c.text, c.at+1)
 	return true
 }
 

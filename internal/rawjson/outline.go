@@ -61,10 +61,10 @@ func skipValue(b []byte, i, depth int) (int, error) {
 //
 // It passes over the inside of a string eight bytes at a time. All is in one loop: what it
 // passes over is mostly short strings, and a call takes as long as one of these.
-func outline(b []byte, i int, spans []Span, depth int, keep bool) (int, []Span, error) {
+func outline(b []byte, i int, spans []Span, depth int, keep bool) (_ int, _ []Span, err error) {
 	const none = -1
 	inner := none   // the innermost object or array that is open
-	object := false // whether that is an object
+	open := byte(0) // its first character
 	name := false   // whether the string at i must be a name
 	for {
 		// A name or a value begins at i.
@@ -73,38 +73,22 @@ func outline(b []byte, i int, spans []Span, depth int, keep bool) (int, []Span, 
 		}
 		switch c := b[i]; {
 		case c == '"':
-			start := i
-			plain := false
-			for i++; i+8 <= len(b); {
-				s := special(binary.LittleEndian.Uint64(b[i:]))
-				if s == 0 {
-					i += 8
-					continue
+			for i++; i+8 <= len(b); i += 8 {
+				if s := special(binary.LittleEndian.Uint64(b[i:])); s != 0 {
+					i += bits.TrailingZeros64(s) / 8
+					break
 				}
-				i += bits.TrailingZeros64(s) / 8
-				if b[i] == '\\' && i+1 < len(b) && unescaped[b[i+1]] != 0 {
-					i += 2
-					continue
-				}
-				plain = b[i] == '"'
-				break
 			}
-			if plain {
+			if i < len(b) && b[i] == '"' {
 				i++
-			} else { // near the end, or with something rare in it
-				var err error
-				if i, err = skipString(b, start); err != nil {
-					return i, spans, err
-				}
+			} else if i, err = skipString(b, i); err != nil {
+				return i, spans, err
 			}
 			if !name {
 				break
 			}
 			name = false
-			if i = space(b, i); i >= len(b) {
-				return i, spans, io.ErrUnexpectedEOF
-			}
-			if b[i] != ':' {
+			if i = space(b, i); i >= len(b) || b[i] != ':' {
 				return i, spans, unexpected(b, i)
 			}
 			i = space(b, i+1)
@@ -115,64 +99,50 @@ func outline(b []byte, i int, spans []Span, depth int, keep bool) (int, []Span, 
 			if depth == 0 {
 				return i, spans, fmt.Errorf("nested deeper than %d at offset %d", maxDepth, i)
 			}
-			begin := i
-			i = space(b, i+1)
-			if i < len(b) && b[i] == c+2 { // } and ] are two above { and [
-				i++
-				if keep {
-					spans = append(spans, Span{i - begin, 1})
-				}
-				break
-			}
 			depth--
-			spans = append(spans, Span{begin, inner})
-			inner = len(spans) - 1
-			object = c == '{'
-			name = object
-			continue
-		case c == '-' || '0' <= c && c <= '9':
-			if i++; c > '0' && i < len(b) && (b[i] == ',' || b[i] == '}') {
-				break // as most numbers are
+			spans = append(spans, Span{i, inner})
+			inner, open = len(spans)-1, c
+			if i = space(b, i+1); i >= len(b) || b[i] != closing(open) {
+				name = open == '{'
+				continue
 			}
-			var err error
-			if i, err = skipNumber(b, i-1); err != nil {
-				return i, spans, err
-			}
+		case '1' <= c && c <= '9' && i+1 < len(b) && (b[i+1] == ',' || b[i+1] == '}'):
+			i++ // as most numbers are
 		default:
-			var err error
-			if i, err = skipLiteral(b, i); err != nil {
+			if i, err = skipScalar(b, i); err != nil {
 				return i, spans, err
 			}
 		}
-		// A value ended before i: go on to the next one, if there is one.
+		// A value ended before i, or an empty one ends here: go on to the next one, if there is one.
 		for {
 			if inner == none {
 				return i, spans, nil
 			}
-			if i = space(b, i); i >= len(b) {
-				return i, spans, io.ErrUnexpectedEOF
-			}
-			if b[i] == ',' {
+			if i = space(b, i); i < len(b) && b[i] == ',' {
 				i = space(b, i+1)
-				name = object
+				name = open == '{'
 				break
 			}
-			if object && b[i] != '}' || !object && b[i] != ']' {
+			if i >= len(b) || b[i] != closing(open) {
 				return i, spans, unexpected(b, i)
 			}
 			i++
+			depth++
 			closed := spans[inner]
 			if keep {
 				spans[inner] = Span{i - closed.Size, len(spans) - inner}
 			} else {
 				spans = spans[:inner]
 			}
-			inner = closed.Count
-			object = inner != none && b[spans[inner].Size] == '{'
-			depth++
+			if inner = closed.Count; inner != none {
+				open = b[spans[inner].Size]
+			}
 		}
 	}
 }
+
+// closing returns the character that closes an object or array.
+func closing(open byte) byte { return open + 2 } // } and ] are two above { and [
 
 // space is skipSpace, and faster without white space, as in nearly all JSON.
 func space(b []byte, i int) int {

@@ -16,7 +16,6 @@ func AppendQuote(b []byte, s string) []byte {
 
 // plain reports whether s is ASCII that stands for itself between quotation marks.
 func plain(s string) bool {
-	const highBits = 0x8080808080808080
 	for ; len(s) >= 8; s = s[8:] {
 		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56 // one load

@@ -21,10 +21,7 @@ func Members(object []byte) iter.Seq2[Member, error] {
 		c := NewCursor(object)
 		for c.Enter('{'); c.Next('{'); {
 			m := Member{Name: c.Name(), Value: c.Value(), Text: object[c.start:c.at:c.at]}
-			if c.err != nil {
-				break
-			}
-			if !yield(m, nil) {
+			if c.err == nil && !yield(m, nil) {
 				return
 			}
 		}
@@ -41,10 +38,7 @@ func Elements(array []byte) iter.Seq2[[]byte, error] {
 		c := NewCursor(array)
 		for c.Enter('['); c.Next('['); {
 			value := c.Value()
-			if c.err != nil {
-				break
-			}
-			if !yield(value, nil) {
+			if c.err == nil && !yield(value, nil) {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"strings"
 )
 
 // maxDepth is how deeply a text may be nested, as in encoding/json.
@@ -27,34 +28,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipName returns the offset of the value of the member whose name begins at i.
-func skipName(b []byte, i int) (int, error) {
-	if i >= len(b) {
-		return i, io.ErrUnexpectedEOF
-	}
-	if b[i] != '"' {
-		return i, unexpected(b, i)
-	}
-	i, err := skipString(b, i)
-	if err != nil {
-		return i, err
-	}
-	if i+1 < len(b) && b[i] == ':' && b[i+1] > ' ' { // as nearly everybody writes it
-		return i + 1, nil
-	}
-	i = skipSpace(b, i)
-	if i >= len(b) {
-		return i, io.ErrUnexpectedEOF
-	}
-	if b[i] != ':' {
-		return i, unexpected(b, i)
-	}
-	return skipSpace(b, i+1), nil
-}
-
-// skipString returns the offset after the string whose quotation mark is at i.
+// skipString returns the offset after the string of which the rest begins at i.
 func skipString(b []byte, i int) (int, error) {
-	i++
 	for {
 		for i+8 <= len(b) {
 			if s := special(binary.LittleEndian.Uint64(b[i:])); s != 0 {
@@ -63,21 +38,20 @@ func skipString(b []byte, i int) (int, error) {
 			}
 			i += 8
 		}
-		if i >= len(b) {
-			return i, io.ErrUnexpectedEOF
-		}
-		switch c := b[i]; {
-		case c == '"':
+		switch {
+		case i >= len(b) || b[i] < ' ':
+			return i, unexpected(b, i)
+		case b[i] == '"':
 			return i + 1, nil
-		case c == '\\':
+		case b[i] != '\\': // in the last seven bytes
+			i++
+		case i+1 < len(b) && unescaped[b[i+1]] != 0:
+			i += 2
+		default:
 			var err error
-			if i, err = skipEscape(b, i); err != nil {
+			if i, err = skipUnicode(b, i+1); err != nil {
 				return i, err
 			}
-		case c < ' ':
-			return i, unexpected(b, i)
-		default: // in the last seven bytes
-			i++
 		}
 	}
 }
@@ -93,80 +67,67 @@ func special(x uint64) uint64 {
 	return ((turned-(' '+1)*each)&^turned | (backslash-each)&^backslash) & (0x80 * each)
 }
 
-// skipEscape returns the offset after the escape whose backslash is at i.
-func skipEscape(b []byte, i int) (int, error) {
-	if i+1 >= len(b) {
-		return i, io.ErrUnexpectedEOF
+// skipUnicode returns the offset after the escape of which the u must be at i.
+func skipUnicode(b []byte, i int) (int, error) {
+	if i >= len(b) || b[i] != 'u' {
+		return i, unexpected(b, i)
 	}
-	switch b[i+1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return i + 2, nil
-	case 'u':
-		for j := i + 2; j < i+6; j++ {
-			if j >= len(b) {
-				return j, io.ErrUnexpectedEOF
-			}
-			if c := b[j]; !('0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F') {
-				return j, unexpected(b, j)
-			}
+	for j := i + 1; j <= i+4; j++ {
+		if j >= len(b) || strings.IndexByte("0123456789abcdefABCDEF", b[j]) < 0 {
+			return j, unexpected(b, j)
 		}
-		return i + 6, nil
-	default:
-		return i + 1, unexpected(b, i+1)
 	}
+	return i + 5, nil
 }
 
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
 // skipNumber returns the offset after the number that begins at i.
-func skipNumber(b []byte, i int) (int, error) {
-	digits := func() error {
-		if i >= len(b) {
-			return io.ErrUnexpectedEOF
-		}
-		if b[i] < '0' || '9' < b[i] {
-			return unexpected(b, i)
-		}
-		for i < len(b) && '0' <= b[i] && b[i] <= '9' {
-			i++
-		}
-		return nil
-	}
+func skipNumber(b []byte, i int) (_ int, err error) {
 	if b[i] == '-' {
 		i++
 	}
 	if i < len(b) && b[i] == '0' {
 		i++
-	} else if err := digits(); err != nil {
+	} else if i, err = skipDigits(b, i); err != nil {
 		return i, err
 	}
 	if i < len(b) && b[i] == '.' {
-		i++
-		if err := digits(); err != nil {
+		if i, err = skipDigits(b, i+1); err != nil {
 			return i, err
 		}
 	}
 	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
-		i++
-		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
 		}
-		if err := digits(); err != nil {
-			return i, err
-		}
+		return skipDigits(b, i)
 	}
 	return i, nil
 }
 
-// skipLiteral returns the offset after true, false or null at i.
-func skipLiteral(b []byte, i int) (int, error) {
+// skipDigits returns the offset after the digits at i, of which there must be one.
+func skipDigits(b []byte, i int) (int, error) {
+	if i >= len(b) || !isDigit(b[i]) {
+		return i, unexpected(b, i)
+	}
+	for i < len(b) && isDigit(b[i]) {
+		i++
+	}
+	return i, nil
+}
+
+// skipScalar returns the offset after the number, true, false or null that begins at i.
+func skipScalar(b []byte, i int) (int, error) {
+	if b[i] == '-' || isDigit(b[i]) {
+		return skipNumber(b, i)
+	}
 	for _, literal := range [...]string{"null", "true", "false"} {
 		if b[i] != literal[0] {
 			continue
 		}
 		for j := range len(literal) {
-			if i+j >= len(b) {
-				return i + j, io.ErrUnexpectedEOF
-			}
-			if b[i+j] != literal[j] {
+			if i+j >= len(b) || b[i+j] != literal[j] {
 				return i + j, unexpected(b, i+j)
 			}
 		}
@@ -175,6 +136,10 @@ func skipLiteral(b []byte, i int) (int, error) {
 	return i, unexpected(b, i)
 }
 
+// unexpected returns the error for the character at i, or for the end of the text.
 func unexpected(b []byte, i int) error {
+	if i >= len(b) {
+		return io.ErrUnexpectedEOF
+	}
 	return fmt.Errorf("unexpected character %q at offset %d", b[i], i)
 }

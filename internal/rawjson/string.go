@@ -2,7 +2,6 @@ package rawjson
 
 import (
 	"encoding/binary"
-	"io"
 	"math/bits"
 	"unicode/utf8"
 
@@ -16,7 +15,6 @@ func (c *Cursor) Plain() (text []byte, ok bool) {
 	if c.Begins() != '"' {
 		return nil, false
 	}
-	const highBits = 0x8080808080808080
 	b, begin := c.text, c.at+1
 	i := begin
 	for i+8 <= len(b) { // see skipString
@@ -58,7 +56,6 @@ func (c *Cursor) AppendString(dst []byte) (_ []byte, ok bool) {
 // appendString appends the string whose quotation mark is at i, decoded, and returns the
 // offset behind it. Invalid Unicode becomes U+FFFD.
 func appendString(dst, b []byte, i int) ([]byte, int, error) {
-	const highBits = 0x8080808080808080
 	start, begin := i, len(dst)
 	var seen uint64 // the bits of all bytes so far, and of some more
 	i++
@@ -75,22 +72,22 @@ func appendString(dst, b []byte, i int) ([]byte, int, error) {
 			}
 			i += 8
 		}
-		if i >= len(b) {
-			return dst[:begin], i, io.ErrUnexpectedEOF
+		if i >= len(b) || b[i] < ' ' {
+			return dst[:begin], i, unexpected(b, i)
 		}
-		switch c := b[i]; {
-		case c == '"':
+		switch c := b[i]; c {
+		case '"':
 			if seen&highBits != 0 && !utf8.Valid(dst[begin:]) {
 				dst, _ = jsontext.AppendUnquote(dst[:begin], b[start:i+1])
 			}
 			return dst, i + 1, nil
-		case c == '\\':
+		case '\\':
 			plain := byte(0)
 			if i+1 < len(b) {
 				plain = unescaped[b[i+1]]
 			}
 			if plain == 0 { // \u, which is rare, or an error
-				end, err := skipString(b, start)
+				end, err := skipString(b, i)
 				if err != nil {
 					return dst[:begin], end, err
 				}
@@ -99,8 +96,6 @@ func appendString(dst, b []byte, i int) ([]byte, int, error) {
 			}
 			dst = append(dst, plain)
 			i += 2
-		case c < ' ':
-			return dst[:begin], i, unexpected(b, i)
 		default: // in the last seven bytes
 			seen |= uint64(c)
 			dst = append(dst, c)
@@ -108,6 +103,9 @@ func appendString(dst, b []byte, i int) ([]byte, int, error) {
 		}
 	}
 }
+
+// highBits are set in bytes that are not ASCII.
+const highBits = 0x8080808080808080
 
 // unescaped is what stands for a character behind a backslash.
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

@@ -61,44 +61,11 @@ func (s *shrinker) set(keys []any, value any) bool {
 func (s *shrinker) part(keys []any) {
 	switch v := At(s.object, keys).(type) {
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if len(keys) == 0 && meta(name) {
-				continue
-			}
-			without := maps.Clone(At(s.object, keys).(map[string]any))
-			delete(without, name)
-			s.set(keys, without)
-		}
-		for _, name := range slices.Sorted(maps.Keys(At(s.object, keys).(map[string]any))) {
-			if len(keys) > 0 || name == "metadata" || !meta(name) {
-				s.part(append(slices.Clip(keys), name))
-			}
-		}
+		s.members(keys)
 	case []any:
-		alike := func() bool { return s.alike(keys) }
-		alike()
-		chunks(len(v), func(from, to int) bool {
-			return s.set(keys, slices.Delete(slices.Clone(At(s.object, keys).([]any)), from, to))
-		})
-		v = At(s.object, keys).([]any)
-		if alike() {
-			return
-		}
-		for i := range v {
-			s.part(append(slices.Clip(keys), i))
-		}
+		s.items(keys)
 	case string:
-		for _, short := range []string{"", "a", strings.Repeat("a", len([]rune(v)))} {
-			if s.set(keys, short) {
-				break
-			}
-		}
-		if len(v) < longText {
-			break
-		}
-		chunks(len([]rune(At(s.object, keys).(string))), func(from, to int) bool {
-			return s.set(keys, string(slices.Delete([]rune(At(s.object, keys).(string)), from, to)))
-		})
+		s.text(keys, v)
 	case int64:
 		if v == 0 || s.set(keys, int64(0)) || s.set(keys, int64(1)) {
 			break
@@ -110,11 +77,55 @@ func (s *shrinker) part(keys []any) {
 	}
 }
 
+func (s *shrinker) members(keys []any) {
+	object := func() map[string]any { return At(s.object, keys).(map[string]any) }
+	for _, name := range slices.Sorted(maps.Keys(object())) {
+		if len(keys) > 0 || !meta(name) {
+			without := maps.Clone(object())
+			delete(without, name)
+			s.set(keys, without)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object())) {
+		if len(keys) > 0 || !meta(name) || name == "metadata" {
+			s.part(append(slices.Clip(keys), name))
+		}
+	}
+}
+
+func (s *shrinker) items(keys []any) {
+	list := func() []any { return At(s.object, keys).([]any) }
+	s.alike(keys)
+	chunks(len(list()), func(from, to int) bool { return s.set(keys, slices.Delete(slices.Clone(list()), from, to)) })
+	if s.alike(keys) {
+		return
+	}
+	for i := range list() {
+		s.part(append(slices.Clip(keys), i))
+	}
+}
+
+func (s *shrinker) text(keys []any, text string) {
+	for _, short := range []string{"", "a", strings.Repeat("a", len([]rune(text)))} {
+		if s.set(keys, short) {
+			break
+		}
+	}
+	if len(text) < longText {
+		return
+	}
+	now := func() []rune { return []rune(At(s.object, keys).(string)) }
+	chunks(len(now()), func(from, to int) bool { return s.set(keys, string(slices.Delete(now(), from, to))) })
+}
+
 // alike gives the items of a list the shortest strings, or one of their fields: the same ones, or others
 // for each item. It reports whether the items themselves are strings.
 func (s *shrinker) alike(keys []any) bool {
 	list := At(s.object, keys).([]any)
-	switch item := first(list).(type) {
+	if len(list) == 0 {
+		return false
+	}
+	switch item := list[0].(type) {
 	case string:
 		return slices.ContainsFunc(shortest(len(list)), func(texts []any) bool { return s.set(keys, texts) })
 	case map[string]any:
@@ -159,13 +170,6 @@ func chunks(n int, remove func(from, to int) bool) {
 			}
 		}
 	}
-}
-
-func first(list []any) any {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[0]
 }
 
 // shortest returns lists of n strings: the same ones, and the shortest that differ.

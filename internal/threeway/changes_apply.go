@@ -31,9 +31,9 @@ func (c Changes) Apply(edited []byte, keys *listkeys.Tree) ([]byte, error) {
 }
 
 // ApplyAs is like [Changes.Apply] with a mode for each change, and also returns which changes are
-// void. Maps, called when it is needed, knows which objects have fields of any name. If unedited is set, the object is not an
-// edit, but another conversion of the object from which before was made, and elements of lists
-// without keys are found by their places too.
+// void. Maps, called when it is needed, knows which objects have fields of any name. If unedited is
+// set, the object is not an edit, but another conversion of the object from which before was made,
+// and elements of lists without keys are found by their places too.
 func (c Changes) ApplyAs(
 	edited []byte, keys *listkeys.Tree, maps func() *listkeys.Tree, modes []Mode, unedited bool,
 ) (text []byte, void []int, err error) {

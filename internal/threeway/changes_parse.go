@@ -82,7 +82,7 @@ func (c *Change) check(n *node) error {
 	if c.path == nil {
 		return errors.New("path is missing")
 	}
-	var fields []string
+	var fields []string // beside the path
 	switch last := c.path[len(c.path)-1]; {
 	case c.elements != nil && (c.all == nil) == (c.hashes == nil):
 		return errors.New("expected either elements or hashes")
@@ -102,6 +102,9 @@ func (c *Change) check(n *node) error {
 		return errors.New("was: required for an element that is identified by its index")
 	case c.value != nil && last.key != "" && c.was == "":
 		fields = []string{"value", "after", "before"}
+		if keyOf(c.node(), strings.Split(last.keys, "\x00")).key != last.key {
+			return errors.New("value: the key differs from the key in the path")
+		}
 	case c.value != nil:
 		fields = []string{"value", "was"}
 	case c.was != "":
@@ -109,14 +112,9 @@ func (c *Change) check(n *node) error {
 	default:
 		return errors.New("expected value, insert, was or order")
 	}
-	if last := c.path[len(c.path)-1]; last.key != "" && c.value != nil && c.was == "" && !c.insert {
-		if key := keyOf(c.node(), strings.Split(last.keys, "\x00")); key.key != last.key {
-			return errors.New("value: the key differs from the key in the path")
-		}
-	}
 	for _, field := range n.kids {
-		if string(field.name) != "path" && !slices.Contains(fields, string(field.name)) {
-			return fmt.Errorf("%s: not allowed with the other fields", field.name)
+		if name := string(field.name); name != "path" && !slices.Contains(fields, name) {
+			return fmt.Errorf("%s: not allowed with the other fields", name)
 		}
 	}
 	return nil

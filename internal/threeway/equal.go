@@ -99,18 +99,13 @@ func (n *node) same(o *node) bool {
 	if bytes.Equal(n.text, o.text) {
 		return true
 	}
-	if n.kind != o.kind || len(n.kids) != len(o.kids) {
+	if n.kind != o.kind {
 		return false
 	}
 	if !n.nests() {
 		return bytes.Equal(n.appendForm(nil), o.appendForm(nil))
 	}
-	for i, kid := range n.kids {
-		if !bytes.Equal(kid.name, o.kids[i].name) || !kid.same(o.kids[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(n.kids, o.kids, func(a, b *node) bool { return bytes.Equal(a.name, b.name) && a.same(b) })
 }
 
 func (n *node) sameButEmpty(o *node) bool {
@@ -141,19 +136,12 @@ func (n *node) sameButEmpty(o *node) bool {
 func (n *node) within(o *node) bool {
 	switch {
 	case n.is('{') && o.is('{'):
-		for _, kid := range n.kids {
-			if other := member(o.kids, string(kid.name)); other == nil || !kid.within(other) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(n.kids, func(kid *node) bool {
+			other := member(o.kids, string(kid.name))
+			return other == nil || !kid.within(other)
+		})
 	case n.is('[') && o.is('['):
-		for i, kid := range n.kids {
-			if i == len(o.kids) || !kid.within(o.kids[i]) {
-				return false
-			}
-		}
-		return true
+		return len(n.kids) <= len(o.kids) && slices.EqualFunc(n.kids, o.kids[:len(n.kids)], (*node).within)
 	default:
 		return n.same(o)
 	}

@@ -32,16 +32,15 @@ type side struct {
 }
 
 func (r *reader) newMatcher(before, after []*node, keys *listkeys.Tree) *matcher {
-	m := &matcher{reader: r, keys: keys,
-		before: side{reader: r, all: before, match: r.ints.take(len(before))},
-		after:  side{reader: r, all: after, match: r.ints.take(len(after))}}
-	for i := range before {
-		m.before.match[i] = none
+	return &matcher{reader: r, keys: keys, before: r.newSide(before), after: r.newSide(after)}
+}
+
+func (r *reader) newSide(all []*node) side {
+	s := side{reader: r, all: all, match: r.ints.take(len(all))}
+	for i := range all {
+		s.match[i] = none
 	}
-	for j := range after {
-		m.after.match[j] = none
-	}
-	return m
+	return s
 }
 
 // match returns, for each element of after, the index of the same element of before, or none, by
@@ -109,11 +108,8 @@ func (m *matcher) byContent() {
 		end++
 	}
 	nb, na := len(m.before.all)-end, len(m.after.all)-end
-	if lo == nb || lo == na {
+	if lo == nb || lo == na || lo+1 == nb && nb == na { // one element was edited, or replaced
 		return
-	}
-	if lo+1 == nb && lo+1 == na {
-		return // one element was edited, or replaced
 	}
 	type places struct{ before, after []int } // the indexes of a content
 	contents := make(map[string]*places, nb-lo)
@@ -137,14 +133,15 @@ func (m *matcher) byContent() {
 			m.pair(p.before[0], p.after[0])
 		}
 	}
+	after := m.after.match
 	for j := lo + 1; j < na; j++ {
-		if m.after.match[j] == none && m.after.match[j-1] != none {
-			m.try(m.after.match[j-1]+1, j)
+		if after[j-1] != none {
+			m.try(after[j-1]+1, j)
 		}
 	}
 	for j := na - 2; j >= lo; j-- {
-		if m.after.match[j] == none && m.after.match[j+1] != none {
-			m.try(m.after.match[j+1]-1, j)
+		if after[j+1] != none {
+			m.try(after[j+1]-1, j)
 		}
 	}
 	for j := lo; j < na && nb == na; j++ {
@@ -152,7 +149,7 @@ func (m *matcher) byContent() {
 	}
 	for _, p := range contents {
 		for _, j := range p.after {
-			for len(p.before) > 0 && m.after.match[j] == none {
+			for len(p.before) > 0 && after[j] == none {
 				m.try(p.before[0], j)
 				p.before = p.before[1:]
 			}

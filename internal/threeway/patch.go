@@ -180,19 +180,6 @@ type patch struct {
 	coarse bool   // whether only the members of the object are replaced
 }
 
-// free forgets the operations, and keeps at most this much memory.
-func (p *patch) free(most int) {
-	if cap(p.ops) > most {
-		p.ops = nil
-	}
-	if cap(p.path) > most {
-		p.path = nil
-	}
-	clear(p.ops)
-	clear(p.path[:cap(p.path)])
-	*p = patch{ops: p.ops[:0], path: p.path[:0]}
-}
-
 // in runs f at the member of that name.
 func (p *patch) in(name []byte, f func()) {
 	n := len(p.path)

@@ -1,6 +1,7 @@
 package threeway
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
@@ -17,11 +18,7 @@ func (r *reader) places(raw, before *node, keys *listkeys.Tree) (places []int, o
 		return nil, true
 	}
 	olds, befores := r.kids(raw), r.kids(before)
-	agree := true
-	for i := range olds {
-		agree = agree && r.agree(olds[i], befores[i])
-	}
-	if agree {
+	if slices.EqualFunc(olds, befores, r.agree) {
 		return nil, true
 	}
 	places = r.match(olds, befores, keys)
@@ -46,23 +43,9 @@ func (r *reader) agree(raw, before *node) bool {
 		return false
 	case raw.is('{'):
 		olds := r.kids(raw)
-		for _, b := range r.kids(before) {
-			if !r.agree(member(olds, string(b.name)), b) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(r.kids(before), func(b *node) bool { return !r.agree(member(olds, string(b.name)), b) })
 	case raw.is('['):
-		olds, befores := r.kids(raw), r.kids(before)
-		if len(olds) != len(befores) {
-			return false
-		}
-		for i := range olds {
-			if !r.agree(olds[i], befores[i]) {
-				return false
-			}
-		}
-		return true
+		return slices.EqualFunc(r.kids(raw), r.kids(before), r.agree)
 	case raw.is('"'):
 		return string(unquote(raw.text)) == string(unquote(before.text))
 	default: // 1 and 1.0 agree, because this only finds the element
@@ -77,13 +60,10 @@ func (r *reader) zero(n *node) bool {
 	switch {
 	case n.empty():
 		return true
-	case n.is('{'), n.is('['):
-		for _, k := range r.kids(n) {
-			if n.is('[') || !r.zero(k) {
-				return false
-			}
-		}
-		return true
+	case n.is('['):
+		return len(r.kids(n)) == 0
+	case n.is('{'):
+		return !slices.ContainsFunc(r.kids(n), func(k *node) bool { return !r.zero(k) })
 	default:
 		return string(n.text) == `""` || string(n.text) == "0" || string(n.text) == "false"
 	}

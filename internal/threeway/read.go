@@ -36,19 +36,22 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 func (r *reader) reset() {
 	const most = 1 << 14 // elements
 	r.whole, r.converted = false, false
-	r.spans = r.spans[:0]
-	if cap(r.spans) > most {
-		r.spans = nil
+	r.spans = emptied(r.spans, most)
+	r.stack = emptied(r.stack[:cap(r.stack)], most)
+	r.nodes.used = emptied(r.nodes.used, most)
+	r.lists.used = emptied(r.lists.used, most)
+	r.ints.used = emptied(r.ints.used, most)
+	const mostText = 1 << 20 // bytes
+	r.patch = patch{ops: emptied(r.patch.ops, mostText), path: emptied(r.patch.path[:cap(r.patch.path)], mostText)}
+}
+
+// emptied returns a slice without its elements, and with memory for this many at most.
+func emptied[E any](s []E, most int) []E {
+	if cap(s) > most {
+		return nil
 	}
-	clear(r.stack[:cap(r.stack)])
-	r.stack = r.stack[:0]
-	if cap(r.stack) > most {
-		r.stack = nil
-	}
-	r.nodes.reset(most)
-	r.lists.reset(most)
-	r.ints.reset(most)
-	r.patch.free(1 << 20)
+	clear(s)
+	return s[:0]
 }
 
 // borrow returns a reader for one call, which gives it back with release.
@@ -77,16 +80,6 @@ func (s *slab[T]) take(n int) []T {
 	from := len(s.used)
 	s.used = s.used[:from+n]
 	return s.used[from : from+n : from+n]
-}
-
-// reset takes everything back, and keeps room for so many values.
-func (s *slab[T]) reset(most int) {
-	if cap(s.used) > most {
-		s.used = nil
-		return
-	}
-	clear(s.used)
-	s.used = s.used[:0]
 }
 
 // object reads a text that must be one JSON object. Like is a node that may have much text in

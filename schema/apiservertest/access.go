@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"sigs.k8s.io/yaml"
 )
@@ -60,22 +61,10 @@ func (s *Server) Access(name string) (Access, error) {
 	if s.rbac == nil {
 		return Access{}, errors.New("apiservertest: Access needs a server with the option RBAC")
 	}
-	s.rbac.mu.Lock()
-	of := s.rbac.users[name]
-	if of == nil {
-		s.rbac.mu.Unlock()
+	u, requests := s.rbac.sent(name)
+	if u == nil {
 		return Access{}, fmt.Errorf("apiservertest: user %q has sent no request", name)
 	}
-	requests := maps.Clone(of.requests)
-	u := of.user
-	s.rbac.mu.Unlock()
-	for r := range maps.Clone(requests) {
-		if r.verb == "watch" {
-			r.verb = "list"
-			requests[r] = struct{}{}
-		}
-	}
-
 	grants, _ := s.rbac.grants(u, func(string) bool { return true }) // roles that do not exist grant nothing
 	granted := newGranted(grants)
 	missing, unused, sufficient := roleSet{}, roleSet{}, roleSet{}
@@ -109,6 +98,24 @@ func (s *Server) Access(name string) (Access, error) {
 		}
 	}
 	return Access{Missing: missing.list(), Unused: unused.list(), Sufficient: sufficient.list()}, nil
+}
+
+// sent returns a user, or nil, and the requests that the user has sent. A watch is a list, too.
+func (r *rbacAuthorizer) sent(name string) (user.Info, map[request]struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := r.users[name]
+	if of == nil {
+		return nil, nil
+	}
+	requests := maps.Clone(of.requests)
+	for asks := range of.requests {
+		if asks.verb == "watch" {
+			asks.verb = "list"
+			requests[asks] = struct{}{}
+		}
+	}
+	return of.user, requests
 }
 
 // roleKey is the kind, namespace and name of a role.

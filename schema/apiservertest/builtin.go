@@ -109,23 +109,8 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 			return err
 		}
 		all[gv.WithKind(kind)] = store
-		storages[plural.Resource] = store
-		if kind == "Namespace" {
-			store.ShouldDeleteDuringUpdate = shouldDeleteNamespace
-			storages[plural.Resource] = namespaceREST{store, s, ctx}
-		}
 		served[plural.Resource] = []string{gv.String()}
-		if _, has := t.FieldByName("Status"); has {
-			strategy := store.UpdateStrategy.(strategy)
-			strategy.status = true
-			storages[plural.Resource+"/status"] = apistorage.NewStatus(store, strategy)
-		}
-		if replicas, _, _ := scalable(store.New()); replicas != nil {
-			storages[plural.Resource+"/scale"] = scaleREST{store, gv}
-		}
-		if kind == "Pod" {
-			storages["pods/binding"] = bindingREST{store}
-		}
+		s.addStorages(ctx, storages, store, gv.WithKind(kind), plural.Resource)
 	}
 	var converter managedfields.TypeConverter = scaleConverter{applyconfigurations.NewTypeConverter(types)}
 	if gv.Group == authorizationv1.GroupName {
@@ -142,9 +127,11 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	if len(storages) == 0 {
 		return nil
 	}
-	root := genericapiserver.APIGroupPrefix
+	root, manager := genericapiserver.APIGroupPrefix, server.AggregatedDiscoveryGroupManager
 	if gv.Group == "" {
-		root = genericapiserver.DefaultLegacyAPIPrefix
+		root, manager = genericapiserver.DefaultLegacyAPIPrefix, server.AggregatedLegacyDiscoveryGroupManager
+	} else {
+		server.Handler.GoRestfulContainer.Add(newGroupService(gv))
 	}
 	// There are no OpenAPI definitions of the built-in types outside of kube-apiserver.
 	path := root + "/" + gv.String() + "/"
@@ -158,15 +145,30 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	if err != nil {
 		return err
 	}
-	manager := server.AggregatedLegacyDiscoveryGroupManager
-	if gv.Group != "" {
-		manager = server.AggregatedDiscoveryGroupManager
-		server.Handler.GoRestfulContainer.Add(newGroupService(gv))
-	}
 	manager.AddGroupVersion(gv.Group, apidiscoveryv2.APIVersionDiscovery{
 		Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: gv.Version, Resources: resources,
 	})
 	return nil
+}
+
+// addStorages adds the storages of a kind and of its subresources.
+func (s *Server) addStorages(ctx context.Context, all map[string]rest.Storage, store *registry.Store, gvk schema.GroupVersionKind, resource string) {
+	all[resource] = store
+	switch gvk.Kind {
+	case "Namespace":
+		store.ShouldDeleteDuringUpdate = shouldDeleteNamespace
+		all[resource] = namespaceREST{store, s, ctx}
+	case "Pod":
+		all[resource+"/binding"] = bindingREST{store}
+	}
+	if fieldOf(store.New(), "Status").IsValid() {
+		strategy := store.UpdateStrategy.(strategy)
+		strategy.status = true
+		all[resource+"/status"] = apistorage.NewStatus(store, strategy)
+	}
+	if replicas, _, _ := scalable(store.New()); replicas != nil {
+		all[resource+"/scale"] = scaleREST{store, gvk.GroupVersion()}
+	}
 }
 
 func newStore(s *runtime.Scheme, options restOptions, expressions *environment.EnvSet, gvk schema.GroupVersionKind, plural string, t, list reflect.Type) (*registry.Store, error) {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -64,15 +65,10 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 // then the namespace, which its spec.finalizers keep until then.
 func (r namespaceREST) empty(key, name string) {
 	ctx := genericapirequest.WithNamespace(r.done, metav1.NamespaceNone)
-	for ctx.Err() == nil {
-		if left, err := r.deleteContent(ctx, name); err == nil && left == 0 {
-			break
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		left, err := r.deleteContent(ctx, name)
+		return err == nil && left == 0, nil
+	})
 	out := &corev1.Namespace{}
 	err := r.Storage.GuaranteedUpdate(ctx, key, out, false, nil, storage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
 		existing.(*corev1.Namespace).Spec.Finalizers = nil

@@ -86,6 +86,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
 	if err := s.run(ctx, life, cancel, o); err != nil {
+		cancel()
 		return nil, fmt.Errorf("apiservertest: %w", err)
 	}
 	context.AfterFunc(ctx, cancel)
@@ -129,10 +130,10 @@ func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error
 const pollPeriod = 100 * time.Millisecond
 
 // run builds the server, and runs it until life is done. It returns when the server is ready. If
-// it returns an error, the server has ended. If the server ends by itself, run calls end.
+// it returns an error, the server has ended, or was never run. If the server ends by itself, run
+// calls end.
 func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	if gv := rbacv1.SchemeGroupVersion; o.rbac && definedVersions(o.objects)[gv] {
-		end()
 		return fmt.Errorf("RBAC: a CRD defines %s, whose built-in kinds it needs", gv)
 	}
 	front := newFront(&s.faults)
@@ -142,7 +143,6 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	options := newRESTOptions(life, s.store)
 	config, err := s.newConfig(life, options, front.internal, o.rbac)
 	if err != nil {
-		end()
 		return err
 	}
 	if o.audit != nil {
@@ -155,7 +155,6 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	}
 	custom, err := config.Complete().New(genericapiserver.NewEmptyDelegate())
 	if err != nil {
-		end()
 		return err
 	}
 	server := custom.GenericAPIServer

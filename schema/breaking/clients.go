@@ -3,10 +3,12 @@ package breaking
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 )
 
 // names compares what the definitions have for all versions alike.
@@ -103,7 +105,7 @@ func scaleText(before, now *apiextensionsv1.CustomResourceSubresourceScale) stri
 	for _, path := range []struct{ name, before, now string }{
 		{"specReplicasPath", before.SpecReplicasPath, now.SpecReplicasPath},
 		{"statusReplicasPath", before.StatusReplicasPath, now.StatusReplicasPath},
-		{"labelSelectorPath", valueOr(before.LabelSelectorPath, ""), valueOr(now.LabelSelectorPath, "")},
+		{"labelSelectorPath", ptr.Deref(before.LabelSelectorPath, ""), ptr.Deref(now.LabelSelectorPath, "")},
 	} {
 		if path.before != path.now {
 			all = append(all, becomes(path.name, path.before, path.now))
@@ -120,11 +122,8 @@ func selectable(v *version) (paths []string) {
 }
 
 // missing returns what the old list has and the new one does not.
-func missing(before, now []string) (gone []string) {
-	for _, name := range before {
-		if !slices.Contains(now, name) {
-			gone = append(gone, name)
-		}
-	}
-	return gone
+func missing[T any](before, now []T) []T {
+	return slices.DeleteFunc(slices.Clone(before), func(was T) bool {
+		return slices.ContainsFunc(now, func(is T) bool { return reflect.DeepEqual(was, is) })
+	})
 }

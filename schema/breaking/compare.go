@@ -174,14 +174,9 @@ func (c *comparison) otherType(was, is *structuralschema.Structural, steps []str
 
 // fields compares the fields of objects, declared or not.
 func (c *comparison) fields(before, now *structuralschema.Structural, steps []string) {
-	names := map[string]bool{}
-	for name := range before.Properties {
-		names[name] = true
-	}
-	for name := range now.Properties {
-		names[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	fields := maps.Collect(maps.All(before.Properties))
+	maps.Copy(fields, now.Properties)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		was, is, at := propertyOf(before, name), propertyOf(now, name), below(steps, name)
 		switch {
 		case was == nil: // objects do not have it
@@ -192,8 +187,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 			removed.shown, removed.certain = byData, true
 		default:
 			c.defaults(was, is, steps, name, before, now)
-			required := slices.Contains(validationOrNone(before.ValueValidation).Required, name)
-			if declares(now, name) && (!required || was.Default.Object != nil) {
+			if declares(now, name) && (!requires(before, name) || was.Default.Object != nil) {
 				c.nullable(was, is, at)
 			}
 			c.compare(was, is, at)
@@ -208,11 +202,8 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		unknown := c.add(steps, "unknown fields"+newFields(before, now, " other than ")+" are no longer preserved", "they are pruned: their values are lost")
 		unknown.shown = byData | inside
 		unknown.put = func(value any) []any {
-			object, ok := value.(map[string]any)
-			if !ok {
-				object = map[string]any{}
-			}
-			object = maps.Clone(object)
+			fields, _ := value.(map[string]any)
+			object := maps.Collect(maps.All(fields))
 			object["unknown"] = "field"
 			return []any{object}
 		}
@@ -237,17 +228,14 @@ func (c *comparison) nullable(was, is *structuralschema.Structural, steps []stri
 // defaults compares the defaults of a field of an object.
 func (c *comparison) defaults(was, is *structuralschema.Structural, steps []string, name string, object, newObject *structuralschema.Structural) {
 	before, now := was.Default.Object, is.Default.Object
-	requires := func(s *structuralschema.Structural) bool {
-		return slices.Contains(validationOrNone(s.ValueValidation).Required, name)
-	}
 	if reflect.DeepEqual(before, now) {
 		return
 	}
 	what := fmt.Sprintf("the default %s is now %s", exact(before), exact(now))
 	why := "objects without the field get another value than before"
-	refused := now == nil && requires(object) && requires(newObject)
+	refused := now == nil && requires(object, name) && requires(newObject, name)
 	switch {
-	case before == nil && requires(object):
+	case before == nil && requires(object, name):
 		return // there are no objects without the field
 	case before == nil:
 		what, why = "it has the default "+exact(now)+" now", "objects without the field get one that nobody wrote"

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/internal/generate"
 )
@@ -27,19 +28,11 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 	c.enum(before, now, steps)
 	c.bounds(was, now, steps)
 	if now.Pattern != "" && now.Pattern != before.Pattern {
-		what := "it has the pattern " + now.Pattern + " now"
-		if before.Pattern != "" {
-			what = "the pattern " + before.Pattern + " is now " + now.Pattern
-		}
-		added := c.add(steps, what, "new and changed values that do not match it are refused")
+		added := c.add(steps, replaced("pattern", before.Pattern, now.Pattern), "new and changed values that do not match it are refused")
 		added.says, added.strings = "should match", &texts{now.Pattern, -1, -1}
 	}
 	if now.Format != "" && now.Format != before.Format && checked(is.Type, now.Format) && !widerFormat(was, is.Type, now.Format) {
-		what := "it has the format " + now.Format + " now"
-		if before.Format != "" {
-			what = "the format " + before.Format + " is now " + now.Format
-		}
-		added := c.add(steps, what, "new and changed values of another format are refused")
+		added := c.add(steps, replaced("format", before.Format, now.Format), "new and changed values of another format are refused")
 		added.says = "must be of type"
 		if is.Type == "integer" {
 			added.put = func(value any) []any { return []any{int64(math.MaxInt32 + 1), int64(math.MinInt32 - 1), value} }
@@ -51,10 +44,12 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 }
 
 func validationOrNone(v *structuralschema.ValueValidation) *structuralschema.ValueValidation {
-	if v == nil {
-		return &structuralschema.ValueValidation{}
-	}
-	return v
+	return cmp.Or(v, &structuralschema.ValueValidation{})
+}
+
+// requires reports whether a schema requires a field.
+func requires(s *structuralschema.Structural, name string) bool {
+	return slices.Contains(validationOrNone(s.ValueValidation).Required, name)
 }
 
 func (c *comparison) required(was, is *structuralschema.Structural, steps []string) {
@@ -82,10 +77,7 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 		c.add(steps, "only "+valueList(now.Enum)+verb+" allowed now", "new and changed values are refused if they are not one of them").says = "Unsupported value"
 		return
 	}
-	for _, v := range before.Enum {
-		if slices.ContainsFunc(now.Enum, func(w structuralschema.JSON) bool { return reflect.DeepEqual(v, w) }) {
-			continue
-		}
+	for _, v := range missing(before.Enum, now.Enum) {
 		removed := c.add(steps, "the value "+exact(v.Object)+" is removed", "it is refused in new objects, and in updates that set it")
 		removed.says, removed.only = "Unsupported value", &v
 		removed.narrow = func(s *structuralschema.Structural) {
@@ -98,9 +90,9 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 // Objects of a schema that begins where the new one ends show it.
 func (c *comparison) bounds(was *structuralschema.Structural, now *structuralschema.ValueValidation, steps []string) {
 	before, implied := validationOrNone(was.ValueValidation), withImplied(was)
-	said, known := map[string]generate.Bound{}, map[string]generate.Bound{}
+	said, known := map[string]string{}, map[string]generate.Bound{}
 	for _, b := range generate.Bounds(before) {
-		said[b.Name] = b
+		said[b.Name] = boundText(b)
 	}
 	for _, b := range generate.Bounds(implied) {
 		known[b.Name] = b
@@ -109,14 +101,11 @@ func (c *comparison) bounds(was *structuralschema.Structural, now *structuralsch
 		if old, bounded := known[b.Name]; bounded && !b.Stricter(old) {
 			continue
 		}
-		text := ""
-		if old, bounded := said[b.Name]; bounded {
-			text = boundText(old)
-		}
-		added := c.bound(steps, becomes(b.Name, text, boundText(b)), boundWords[b.Name])
+		added := c.add(steps, becomes(b.Name, said[b.Name], boundText(b)), "new and changed values beyond it are refused")
+		added.says = boundWords[b.Name]
 		added.narrow = func(s *structuralschema.Structural) { b.Beyond(validationOf(s)) }
 		switch length := int64(b.Value); {
-		case b.Name == "maxItems" && valueOr(was.XListType, "atomic") == "atomic" && !before.UniqueItems:
+		case b.Name == "maxItems" && ptr.Deref(was.XListType, "atomic") == "atomic" && !before.UniqueItems:
 			added.narrow = func(s *structuralschema.Structural) { atLeast(&validationOf(s).MinItems, 1) }
 			added.put = func(value any) []any {
 				list, _ := value.([]any)
@@ -134,15 +123,8 @@ func (c *comparison) bounds(was *structuralschema.Structural, now *structuralsch
 		if before.MultipleOf != nil {
 			text = short(*before.MultipleOf)
 		}
-		added := c.bound(steps, becomes("multipleOf", text, short(*now.MultipleOf)), "multiple of")
-		added.Why = "other new and changed values are refused"
+		c.add(steps, becomes("multipleOf", text, short(*now.MultipleOf)), "other new and changed values are refused").says = "multiple of"
 	}
-}
-
-func (c *comparison) bound(steps []string, what, says string) *change {
-	added := c.add(steps, what, "new and changed values beyond it are refused")
-	added.says = says
-	return added
 }
 
 // boundWords are those of the errors about a bound.
@@ -150,13 +132,6 @@ var boundWords = map[string]string{
 	"maximum": "should be less than", "minimum": "should be greater than",
 	"maxLength": "Too long", "maxItems": "Too many", "maxProperties": "Too many",
 	"minLength": "at least", "minItems": "at least", "minProperties": "at least",
-}
-
-func valueOr[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
 }
 
 // checked reports whether the server checks a format.
@@ -170,24 +145,24 @@ func checked(kind, format string) bool {
 func widerFormat(was *structuralschema.Structural, kind, format string) bool {
 	v := validationOrNone(was.ValueValidation)
 	return kind == "integer" && format == "int64" || kind == "number" && format == "double" ||
-		kind == "integer" && format == "int32" && valueOr(v.Minimum, math.Inf(-1)) >= math.MinInt32 && valueOr(v.Maximum, math.Inf(1)) <= math.MaxInt32
+		kind == "integer" && format == "int32" && ptr.Deref(v.Minimum, math.Inf(-1)) >= math.MinInt32 && ptr.Deref(v.Maximum, math.Inf(1)) <= math.MaxInt32
 }
 
 // withImplied returns the validation of values, with the bounds that the rest of the schema implies.
 func withImplied(s *structuralschema.Structural) *structuralschema.ValueValidation {
 	v := *validationOrNone(s.ValueValidation)
 	if s.Type == "integer" && v.Format == "int32" {
-		if valueOr(v.Minimum, math.Inf(-1)) < math.MinInt32 {
+		if ptr.Deref(v.Minimum, math.Inf(-1)) < math.MinInt32 {
 			v.Minimum = new(float64(math.MinInt32))
 		}
-		if valueOr(v.Maximum, math.Inf(1)) > math.MaxInt32 {
+		if ptr.Deref(v.Maximum, math.Inf(1)) > math.MaxInt32 {
 			v.Maximum = new(float64(math.MaxInt32))
 		}
 	}
 	if s.Type == "object" {
-		v.MinProperties = new(max(valueOr(v.MinProperties, 0), int64(len(v.Required))))
+		v.MinProperties = new(max(ptr.Deref(v.MinProperties, 0), int64(len(v.Required))))
 		if undeclared(s) == nil {
-			v.MaxProperties = new(min(valueOr(v.MaxProperties, math.MaxInt64), int64(len(s.Properties))))
+			v.MaxProperties = new(min(ptr.Deref(v.MaxProperties, math.MaxInt64), int64(len(s.Properties))))
 		}
 	}
 	return &v
@@ -197,16 +172,16 @@ func withImplied(s *structuralschema.Structural) *structuralschema.ValueValidati
 func (c *comparison) compositions(was *structuralschema.Structural, now *structuralschema.ValueValidation, steps []string) {
 	before := validationOrNone(was.ValueValidation)
 	same := func(a, b []structuralschema.NestedValueValidation) bool {
-		return len(a) == len(b) && len(missingFrom(a, b)) == 0 && len(missingFrom(b, a)) == 0
+		return len(a) == len(b) && len(missing(a, b)) == 0 && len(missing(b, a)) == 0
 	}
-	added := slices.DeleteFunc(missingFrom(now.AllOf, before.AllOf), func(v structuralschema.NestedValueValidation) bool { return implies(was, v) })
+	added := slices.DeleteFunc(missing(now.AllOf, before.AllOf), func(v structuralschema.NestedValueValidation) bool { return implies(was, v) })
 	compare := func(name, what string) {
 		c.add(steps, what, "new and changed values that it does not allow are refused").says = "(" + name + ")"
 	}
 	if len(added) > 0 {
 		compare("allOf", "allOf has "+nestedText(added...)+" now")
 	}
-	if len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(missingFrom(before.AnyOf, now.AnyOf)) > 0) {
+	if len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(missing(before.AnyOf, now.AnyOf)) > 0) {
 		compare("anyOf", becomes("anyOf", nestedText(before.AnyOf...), nestedText(now.AnyOf...)))
 	}
 	if len(now.OneOf) > 0 && !same(before.OneOf, now.OneOf) {
@@ -232,16 +207,6 @@ func implies(was *structuralschema.Structural, v structuralschema.NestedValueVal
 	return len(inner.changes) == 0
 }
 
-// missingFrom returns what is in one list and not in the other.
-func missingFrom(from, in []structuralschema.NestedValueValidation) (all []structuralschema.NestedValueValidation) {
-	for _, v := range from {
-		if !slices.ContainsFunc(in, func(w structuralschema.NestedValueValidation) bool { return reflect.DeepEqual(v, w) }) {
-			all = append(all, v)
-		}
-	}
-	return all
-}
-
 // oldSelf is in the rules that are about updates. They are about objects that are created,
 // too, if optionalOldSelf is true.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
@@ -256,7 +221,7 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 			continue
 		}
 		what := "there is a new rule: " + expression
-		if valueOr(rule.OptionalOldSelf, false) {
+		if ptr.Deref(rule.OptionalOldSelf, false) {
 			what = "there is a new rule with optionalOldSelf: " + expression
 		}
 		added := c.add(steps, what, "new and changed values that break it are refused")
@@ -265,7 +230,7 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 			added.put = oddKeys
 		}
 		added.updates = oldSelf.MatchString(expression)
-		added.creates = !added.updates || valueOr(rule.OptionalOldSelf, false)
+		added.creates = !added.updates || ptr.Deref(rule.OptionalOldSelf, false)
 		if !added.creates {
 			added.Why = "updates that break it are refused"
 		}
@@ -334,7 +299,7 @@ func oddKeys(value any) []any {
 // topology compares how lists and maps are merged, and which items of lists are the same.
 func (c *comparison) topology(before, now *structuralschema.Structural, steps []string) {
 	const merged = "server-side apply merges it otherwise than before: what several managers own may be lost"
-	if was, is := valueOr(before.XListType, "atomic"), valueOr(now.XListType, "atomic"); was != is || !slices.Equal(before.XListMapKeys, now.XListMapKeys) {
+	if was, is := ptr.Deref(before.XListType, "atomic"), ptr.Deref(now.XListType, "atomic"); was != is || !slices.Equal(before.XListMapKeys, now.XListMapKeys) {
 		what := fmt.Sprintf("the list type %s is now %s", listType(before), listType(now))
 		if was == is {
 			what = fmt.Sprintf("the keys %s are now %s", strings.Join(before.XListMapKeys, ", "), strings.Join(now.XListMapKeys, ", "))
@@ -349,7 +314,7 @@ func (c *comparison) topology(before, now *structuralschema.Structural, steps []
 			added.shown |= inside
 		}
 	}
-	if was, is := valueOr(before.XMapType, "granular"), valueOr(now.XMapType, "granular"); was != is {
+	if was, is := ptr.Deref(before.XMapType, "granular"), ptr.Deref(now.XMapType, "granular"); was != is {
 		c.add(steps, fmt.Sprintf("the map type %s is now %s", was, is), merged).merged = true
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/utils/ptr"
 )
 
 // Some constraints are decided without a search: where the old schema allows few values, by these
@@ -24,45 +25,32 @@ const maxValues = 100
 // values that they refuse. The changes begin at a place in the list.
 func (c *comparison) decide(begin int, was, is *structuralschema.Structural) {
 	values, finite := valuesOf(was)
-	kept := c.changes[:begin]
-	for _, added := range c.changes[begin:] {
-		refused, decided := []any(nil), false
+	v := validationOrNone(was.ValueValidation)
+	c.changes = append(c.changes[:begin], slices.DeleteFunc(c.changes[begin:], func(added *change) (harmless bool) {
 		switch {
 		case added.child != "" || added.only != nil || !added.creates || added.updates:
+			return false // it is not about a value alone
 		case finite:
-			for _, value := range values {
-				if added.refuses(is, value) {
-					refused = append(refused, value)
-				}
-			}
-			decided = true
-		case added.strings != nil && was.Type == "string" && is.Type == "string":
-			var found []string
-			if found, decided = beyond(textsOf(was), *added.strings); len(found) > 0 {
-				decided = true
-			}
-			for _, text := range found {
-				refused = append(refused, text)
-			}
-		}
-		if decided && len(refused) == 0 {
-			continue
-		}
-		switch {
-		case decided && finite:
+			refused := slices.DeleteFunc(slices.Clone(values), func(value any) bool { return !added.refuses(is, value) })
 			added.narrow, added.put = nil, func(any) []any { return refused }
-		case decided: // the format or a rule may refuse these strings, but not the value that is there
-			added.put = func(value any) []any { return append(slices.Clip(refused), value) }
+			return len(refused) == 0
+		case added.strings == nil || was.Type != "string" || is.Type != "string":
+			return false
 		}
-		kept = append(kept, added)
-	}
-	c.changes = kept
+		refused, decided := beyond(texts{v.Pattern, ptr.Deref(v.MinLength, -1), ptr.Deref(v.MaxLength, -1)}, *added.strings)
+		if len(refused) == 0 {
+			return decided
+		}
+		// The format or a rule may refuse these strings, but not the value that is there.
+		added.put = func(value any) []any { return append(slices.Clip(refused), value) }
+		return false
+	})...)
 }
 
 // valuesOf returns the values that a schema allows, if they are few.
 func valuesOf(s *structuralschema.Structural) (values []any, finite bool) {
 	v := validationOrNone(s.ValueValidation)
-	switch low, high := valueOr(v.Minimum, math.Inf(-1)), valueOr(v.Maximum, math.Inf(1)); {
+	switch low, high := ptr.Deref(v.Minimum, math.Inf(-1)), ptr.Deref(v.Maximum, math.Inf(1)); {
 	case len(v.Enum) > 0:
 		for _, value := range v.Enum {
 			values = append(values, value.Object)
@@ -100,10 +88,4 @@ func (c *change) refuses(is *structuralschema.Structural, value any) bool {
 	alone.XValidations = slices.DeleteFunc(slices.Clone(is.XValidations), func(rule apiextensionsv1.ValidationRule) bool { return strings.TrimSpace(rule.Rule) != c.rule })
 	errs, _ := cel.NewValidator(&alone, false, celconfig.PerCallLimit).Validate(context.Background(), nil, &alone, value, nil, celconfig.RuntimeCELCostBudget)
 	return len(errs) > 0
-}
-
-// textsOf returns strings that a schema allows at most.
-func textsOf(s *structuralschema.Structural) texts {
-	v := validationOrNone(s.ValueValidation)
-	return texts{v.Pattern, valueOr(v.MinLength, -1), valueOr(v.MaxLength, -1)}
 }

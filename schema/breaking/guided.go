@@ -179,78 +179,84 @@ func (e *editor) names() map[string]bool {
 	return names
 }
 
-// variants returns other values of a place.
-func (e *editor) variants(value any, s *structuralschema.Structural, steps []string, depth int) (all []any) {
-	if s == nil || depth == 0 {
+// variants returns other values of a place, which differ from it down to a depth.
+func (e *editor) variants(value any, s *structuralschema.Structural, steps []string, depth int) []any {
+	if depth == 0 {
 		return nil
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		names := e.names()
-		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-			if len(steps) == 0 && isMeta(name) {
-				continue
-			}
-			p := s.Properties[name]
-			child, has := v[name]
-			values := e.variants(child, &p, below(steps, name), depth-1)
-			if !names[name] {
-				if !has {
-					continue
-				}
-			} else if has {
-				without := maps.Clone(v)
-				delete(without, name)
-				all = append(all, without)
-			} else {
-				values = e.values(&p, below(steps, name))
-				if len(values) > 0 {
-					if least, ok := values[0].(map[string]any); ok {
-						values = append(values, e.variants(least, &p, below(steps, name), depth-1)...)
-					}
-				}
-			}
-			for _, value := range values {
-				with := maps.Clone(v)
-				with[name] = value
-				all = append(all, with)
-			}
-		}
-		if values := undeclared(s); values != nil && s.AdditionalProperties != nil {
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				if declares(s, name) {
-					continue
-				}
-				for _, value := range e.variants(v[name], values, below(steps, anyValue), depth-1) {
-					with := maps.Clone(v)
-					with[name] = value
-					all = append(all, with)
-				}
-			}
-			for _, least := range e.values(values, below(steps, anyValue)) {
-				for _, name := range append(e.literals(), "a") {
-					with := maps.Clone(v)
-					with[name] = least
-					all = append(all, with)
-				}
-			}
-		}
+		return e.objects(v, s, steps, depth)
 	case []any:
-		for i := range v[:min(2, len(v))] {
-			for _, value := range e.variants(v[i], itemsOf(s), below(steps, anyItem), depth-1) {
-				with := slices.Clone(v)
-				with[i] = value
-				all = append(all, with)
+		return e.lists(v, s, steps, depth)
+	}
+	return e.values(s, steps)
+}
+
+// objects returns copies of an object with another value of one field. Fields that the rules mention
+// are also added and removed.
+func (e *editor) objects(object map[string]any, s *structuralschema.Structural, steps []string, depth int) (all []any) {
+	with := func(name string, values ...any) {
+		for _, value := range values {
+			other := maps.Clone(object)
+			other[name] = value
+			all = append(all, other)
+		}
+	}
+	mentioned := e.names()
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		p, at := s.Properties[name], below(steps, name)
+		child, has := object[name]
+		switch {
+		case len(steps) == 0 && isMeta(name):
+		case has:
+			if mentioned[name] {
+				other := maps.Clone(object)
+				delete(other, name)
+				all = append(all, other)
+			}
+			with(name, e.variants(child, &p, at, depth-1)...)
+		case mentioned[name]:
+			values := e.values(&p, at)
+			with(name, values...)
+			if len(values) > 0 {
+				if least, ok := values[0].(map[string]any); ok {
+					with(name, e.variants(least, &p, at, depth-1)...)
+				}
 			}
 		}
-		for _, value := range e.values(itemsOf(s), below(steps, anyItem)) {
-			all = append(all, append(slices.Clone(v), value))
+	}
+	if values := undeclared(s); values != nil && s.AdditionalProperties != nil {
+		at := below(steps, anyValue)
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if !declares(s, name) {
+				with(name, e.variants(object[name], values, at, depth-1)...)
+			}
 		}
-		if n := len(v); n > 0 {
-			all = append(all, append(slices.Clone(v), v[n-1]), slices.Clone(v[:n-1]))
+		for _, least := range e.values(values, at) {
+			for _, name := range append(e.literals(), "a") {
+				with(name, least)
+			}
 		}
-	default:
-		all = e.values(s, steps)
+	}
+	return all
+}
+
+// lists returns copies of a list with another value of one item, with one more, or without the last.
+func (e *editor) lists(list []any, s *structuralschema.Structural, steps []string, depth int) (all []any) {
+	items, at := itemsOf(s), below(steps, anyItem)
+	for i := range list[:min(2, len(list))] {
+		for _, value := range e.variants(list[i], items, at, depth-1) {
+			other := slices.Clone(list)
+			other[i] = value
+			all = append(all, other)
+		}
+	}
+	for _, value := range e.values(items, at) {
+		all = append(all, append(slices.Clone(list), value))
+	}
+	if n := len(list); n > 0 {
+		all = append(all, append(slices.Clone(list), list[n-1]), slices.Clone(list[:n-1]))
 	}
 	return all
 }
@@ -299,13 +305,15 @@ func leastOf(s *structuralschema.Structural) any {
 	part.Nullable = false
 	whole := &structuralschema.Structural{Properties: map[string]structuralschema.Structural{"x": *part}}
 	validationOf(whole).Required = []string{"x"}
-	g, err := generate.New(runtimeschema.GroupVersionKind{Version: "v1", Kind: "X"}, whole, nil)
+	return leastObject(runtimeschema.GroupVersionKind{Version: "v1", Kind: "X"}, whole)["x"]
+}
+
+// leastObject returns the least object of a schema, or nil if there is none.
+func leastObject(kind runtimeschema.GroupVersionKind, s *structuralschema.Structural) map[string]any {
+	g, err := generate.New(kind, s, nil)
 	if err != nil {
 		return nil
 	}
-	object, err := g.Object(draw.Replay(nil))
-	if err != nil {
-		return nil
-	}
-	return object["x"]
+	object, _ := g.Object(draw.Replay(nil)) // nil with an error
+	return object
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/utils/ptr"
 )
 
 // A schema need not declare apiVersion, kind and metadata: objects have them, and the server does not
@@ -25,9 +26,9 @@ func withMetadata(s *structuralschema.Structural) *structuralschema.Structural {
 	for _, field := range []string{"name", "generateName"} {
 		name := names[field] // a copy
 		v := cmp.Or(name.ValueValidation, &structuralschema.ValueValidation{}).DeepCopy()
-		v.MinLength = new(max(1, valueOr(v.MinLength, 1)))
+		v.MinLength = new(max(1, ptr.Deref(v.MinLength, 1)))
 		if field == "name" {
-			v.MaxLength = new(min(maxName, valueOr(v.MaxLength, maxName)))
+			v.MaxLength = new(min(maxName, ptr.Deref(v.MaxLength, maxName)))
 		}
 		name.ValueValidation = v
 		names[field] = name

@@ -22,17 +22,15 @@ type portion struct {
 
 // part copies a part of a schema, with the place that steps lead to.
 func (want portion) part(s *structuralschema.Structural, steps []string) *structuralschema.Structural {
-	return want.copy(s, steps, true)
-}
-
-// copy is part, for a schema that is on the way to the place, or is not.
-func (want portion) copy(s *structuralschema.Structural, steps []string, onWay bool) *structuralschema.Structural {
 	step, rest := "", []string(nil)
-	if onWay && len(steps) > 0 {
+	if len(steps) > 0 {
 		step, rest = steps[0], steps[1:]
 	}
 	child := func(name string, s *structuralschema.Structural) *structuralschema.Structural {
-		return want.copy(s, rest, step != "" && name == step)
+		if step != "" && name == step {
+			return want.part(s, rest)
+		}
+		return portion{rules: want.rules}.part(s, nil)
 	}
 	out := *s
 	out.ValueValidation = s.ValueValidation.DeepCopy()
@@ -44,7 +42,7 @@ func (want portion) copy(s *structuralschema.Structural, steps []string, onWay b
 		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: child(anyValue, values)}
 	}
 	needed := map[string]bool{step: true}
-	all := needs(validationOrNone(s.ValueValidation), needed) || want.whole && onWay && len(steps) == 0
+	all := needs(validationOrNone(s.ValueValidation), needed) || want.whole && len(steps) == 0
 	out.Properties = map[string]structuralschema.Structural{}
 	for name, p := range s.Properties {
 		if all || needed[name] {

@@ -26,7 +26,7 @@ type texts struct {
 
 // beyond returns up to five of the shortest strings in one set that are not in another one. If decided
 // is true and there are none, then each string of the first set is in the second.
-func beyond(was, is texts) (found []string, decided bool) {
+func beyond(was, is texts) (found []any, decided bool) {
 	before, err := compilePattern(was.pattern)
 	now, other := compilePattern(is.pattern)
 	counted := max(was.min, is.min, is.max+1, 0)

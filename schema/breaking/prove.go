@@ -7,8 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdkit/crdkit/internal/draw"
-	"github.com/crdkit/crdkit/internal/generate"
 	"github.com/crdkit/crdkit/internal/shrink"
 )
 
@@ -33,10 +31,6 @@ type search struct {
 	left    int            // objects that may still be judged in a way to a proof
 }
 
-func newSearch(up *upgrade, was, is *version) *search {
-	return &search{upgrade: up, was: was, is: is, rules: rulesOf(was.structural), made: map[string]any{}}
-}
-
 // prove looks for a proof of a change.
 func (s *search) prove(c *change) {
 	for i, way := range []func(*change) verdict{s.known, s.construct, s.sampled} {
@@ -44,7 +38,7 @@ func (s *search) prove(c *change) {
 			if i > 0 { // what is known is small
 				v = s.smaller(c, v)
 			}
-			v.blocked = len(v.errs) > 0 && s.blocks(s.is, v.kept)
+			v.blocked = len(v.errs) > 0 && len(s.is.ValidateUpdate(s.ctx, s.is.decode(v.kept), s.is.decode(v.kept))) > 0
 			c.Proof = v.proof()
 			s.proven[c.Path+c.What] = append(s.proven[c.Path+c.What], v)
 			return
@@ -184,12 +178,8 @@ func (s *search) least(c *change) map[string]any {
 	if s.ended() || !narrow(part, c.steps, c.narrow) {
 		return nil
 	}
-	g, err := generate.New(s.was.gvk, part, nil)
-	if err != nil {
-		return nil
-	}
-	object, err := g.Object(draw.Replay(nil))
-	if err != nil {
+	object := leastObject(s.was.gvk, part)
+	if object == nil {
 		return nil
 	}
 	if c.Path == "metadata.generateName" { // it is only there if a client wants a name

@@ -24,7 +24,6 @@ import (
 type simplifier struct {
 	env  *cel.Env
 	vars map[string]pair // what variables are
-	make ast.ExprFactory
 }
 
 // pair is the old and the new schema of a value. The old one is nil if it is not known.
@@ -35,7 +34,7 @@ type pair struct{ was, is *structuralschema.Structural }
 func harmless(rule apiextensionsv1.ValidationRule, was, is *structuralschema.Structural) bool {
 	s := &simplifier{
 		env:  environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv(),
-		vars: map[string]pair{"self": {was, is}}, make: ast.NewExprFactory(),
+		vars: map[string]pair{"self": {was, is}},
 	}
 	simple := s.rule(rule)
 	if simple == nil {
@@ -97,74 +96,87 @@ func (s *simplifier) always(e ast.SelectExpr) bool {
 	if !known || p.was == nil || p.was.Nullable || !reflect.DeepEqual(p.was.Default, p.is.Default) {
 		return false
 	}
-	required := validationOrNone(s.schemaOf(e.Operand()).was.ValueValidation).Required
-	return p.was.Default.Object != nil || slices.Contains(required, e.FieldName())
+	return p.was.Default.Object != nil || requires(s.schemaOf(e.Operand()).was, e.FieldName())
 }
 
 // simplify changes an expression in place, inner ones first.
 func (s *simplifier) simplify(e ast.Expr) {
-	set := func(value bool) { e.SetKindCase(s.make.NewLiteral(0, types.Bool(value))) }
 	switch e.Kind() {
 	case ast.SelectKind:
-		if e.AsSelect().IsTestOnly() {
-			if p, known := s.field(e.AsSelect()); known && p.was == nil && p.is.Default.Object == nil {
-				set(false)
-			} else if s.always(e.AsSelect()) {
-				set(true)
-			}
+		if !e.AsSelect().IsTestOnly() {
+			return
+		}
+		if p, known := s.field(e.AsSelect()); known && p.was == nil && p.is.Default.Object == nil {
+			setBool(e, false)
+		} else if s.always(e.AsSelect()) {
+			setBool(e, true)
 		}
 	case ast.CallKind:
-		args := e.AsCall().Args()
-		if e.AsCall().IsMemberFunction() {
-			s.simplify(e.AsCall().Target())
-		}
-		for _, arg := range args {
-			s.simplify(arg)
-		}
-		is := func(i int, value bool) bool {
-			return args[i].Kind() == ast.LiteralKind && args[i].AsLiteral() == types.Bool(value)
-		}
-		switch name := e.AsCall().FunctionName(); name {
-		case operators.LogicalAnd, operators.LogicalOr:
-			for i := range args {
-				if is(i, name == operators.LogicalOr) {
-					set(name == operators.LogicalOr)
-				} else if is(i, name == operators.LogicalAnd) {
-					e.SetKindCase(args[1-i])
-				} else {
-					continue
-				}
-				break
-			}
-		case operators.LogicalNot:
-			if is(0, true) || is(0, false) {
-				set(is(0, false))
-			}
-		case operators.Conditional:
-			if is(0, true) {
-				e.SetKindCase(args[1])
-			} else if is(0, false) {
-				e.SetKindCase(args[2])
-			}
-		case operators.Equals, operators.NotEquals:
-			if s.never(args[0], args[1]) || s.never(args[1], args[0]) {
-				set(name == operators.NotEquals)
-			}
-		}
+		s.call(e, e.AsCall())
 	case ast.ComprehensionKind:
-		c := e.AsComprehension()
-		s.simplify(c.IterRange())
-		before := s.vars[c.IterVar()]
-		delete(s.vars, c.IterVar())
-		if list := s.schemaOf(c.IterRange()); list.was != nil && list.was.Items != nil && list.is.Items != nil && !c.HasIterVar2() {
-			s.vars[c.IterVar()] = pair{list.was.Items, list.is.Items}
+		s.comprehension(e, e.AsComprehension())
+	}
+}
+
+func setBool(e ast.Expr, value bool) {
+	e.SetKindCase(ast.NewExprFactory().NewLiteral(0, types.Bool(value)))
+}
+
+// isBool reports whether an expression is a literal.
+func isBool(e ast.Expr, value bool) bool {
+	return e.Kind() == ast.LiteralKind && e.AsLiteral() == types.Bool(value)
+}
+
+// call simplifies the call of a function or operator.
+func (s *simplifier) call(e ast.Expr, call ast.CallExpr) {
+	args := call.Args()
+	if call.IsMemberFunction() {
+		s.simplify(call.Target())
+	}
+	for _, arg := range args {
+		s.simplify(arg)
+	}
+	switch name := call.FunctionName(); name {
+	case operators.LogicalAnd, operators.LogicalOr:
+		decisive := name == operators.LogicalOr // true decides || alone, and false decides &&
+		switch {
+		case isBool(args[0], decisive) || isBool(args[1], decisive):
+			setBool(e, decisive)
+		case isBool(args[0], !decisive):
+			e.SetKindCase(args[1])
+		case isBool(args[1], !decisive):
+			e.SetKindCase(args[0])
 		}
-		s.simplify(c.LoopStep())
-		s.vars[c.IterVar()] = before
-		isAccu := func(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == c.AccuVar() }
-		if isAccu(c.LoopStep()) && isAccu(c.Result()) {
-			e.SetKindCase(c.AccuInit())
+	case operators.LogicalNot:
+		if isBool(args[0], true) || isBool(args[0], false) {
+			setBool(e, isBool(args[0], false))
 		}
+	case operators.Conditional:
+		if isBool(args[0], true) {
+			e.SetKindCase(args[1])
+		} else if isBool(args[0], false) {
+			e.SetKindCase(args[2])
+		}
+	case operators.Equals, operators.NotEquals:
+		if s.never(args[0], args[1]) || s.never(args[1], args[0]) {
+			setBool(e, name == operators.NotEquals)
+		}
+	}
+}
+
+// comprehension simplifies a macro such as all. If its steps leave the result as it begins, it is that.
+func (s *simplifier) comprehension(e ast.Expr, c ast.ComprehensionExpr) {
+	s.simplify(c.IterRange())
+	before := s.vars[c.IterVar()]
+	delete(s.vars, c.IterVar())
+	if list := s.schemaOf(c.IterRange()); list.was != nil && list.was.Items != nil && list.is.Items != nil && !c.HasIterVar2() {
+		s.vars[c.IterVar()] = pair{list.was.Items, list.is.Items}
+	}
+	s.simplify(c.LoopStep())
+	s.vars[c.IterVar()] = before
+	isAccu := func(e ast.Expr) bool { return e.Kind() == ast.IdentKind && e.AsIdent() == c.AccuVar() }
+	if isAccu(c.LoopStep()) && isAccu(c.Result()) {
+		e.SetKindCase(c.AccuInit())
 	}
 }
 

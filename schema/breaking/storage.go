@@ -18,7 +18,8 @@ func (c *comparison) stored(up *upgrade, was, is *version) {
 		return v
 	}
 	before, now := storedAs(was), storedAs(is)
-	if !up.converts(apiextensionsv1.NoneConverter) || before.name == now.name || before.structural == nil || now.structural == nil {
+	none := up.old.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter && up.new.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter
+	if !none || before.name == now.name || before.structural == nil || now.structural == nil {
 		return
 	}
 	known := map[string]bool{}
@@ -36,11 +37,6 @@ func (c *comparison) stored(up *upgrade, was, is *version) {
 		change.What += ", because the storage version is now " + now.name
 		c.changes = append(c.changes, change)
 	}
-}
-
-// converts reports whether both definitions have a conversion strategy.
-func (up *upgrade) converts(strategy apiextensionsv1.ConversionStrategyType) bool {
-	return up.old.Spec.Conversion.Strategy == strategy && up.new.Spec.Conversion.Strategy == strategy
 }
 
 // through returns the schema of the objects of a version as they are read back from storage in another

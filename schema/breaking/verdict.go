@@ -67,11 +67,7 @@ func (v verdict) of(c *change, paths []string) verdict {
 	return v
 }
 
-// proof is nil if nothing is broken.
 func (v verdict) proof() *Proof {
-	if !v.broken() {
-		return nil
-	}
 	// The server has them in an order that changes. Errors without a field come last.
 	text := func(err *field.Error) string { return strings.Replace(err.Error(), "<nil>", "~", 1) }
 	byText := func(a, b *field.Error) int { return strings.Compare(text(a), text(b)) }
@@ -158,12 +154,6 @@ func (up *upgrade) run(v *version, w write, stored map[string]any) (map[string]a
 		v.Default(object) // of the status
 	}
 	return object, errs
-}
-
-// blocks reports whether the new definition refuses to update what the old one has stored even if
-// nothing changes.
-func (up *upgrade) blocks(is *version, kept map[string]any) bool {
-	return len(is.ValidateUpdate(up.ctx, is.decode(kept), is.decode(kept))) > 0
 }
 
 // decode returns a copy of an object as one of this version, whatever its kind and version: it

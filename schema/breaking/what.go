@@ -5,10 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/internal/generate"
 )
@@ -57,11 +59,24 @@ func valueList(enum []structuralschema.JSON) string {
 	for _, v := range enum {
 		all = append(all, jsonOf(v.Object))
 	}
-	slices.Sort(all)
-	return limited(strings.Join(all, ", "))
+	return listed(all)
 }
 
-// becomes describes a new value in the place of an old one, which is empty if there was none.
+// listed lists texts, whose order means nothing.
+func listed(texts []string) string {
+	slices.Sort(texts)
+	return limited(strings.Join(texts, ", "))
+}
+
+// replaced describes a new value in the place of an old one, which is empty if there was none.
+func replaced(name, before, now string) string {
+	if before == "" {
+		return "it has the " + name + " " + now + " now"
+	}
+	return "the " + name + " " + before + " is now " + now
+}
+
+// becomes is like replaced, in other words. The new value may be empty too.
 func becomes(name, before, now string) string {
 	switch {
 	case before == "":
@@ -82,7 +97,7 @@ func boundText(b generate.Bound) string {
 
 // listType is how the items of a list are told apart.
 func listType(s *structuralschema.Structural) string {
-	kind := valueOr(s.XListType, "atomic")
+	kind := ptr.Deref(s.XListType, "atomic")
 	if kind == "map" {
 		kind += " by " + strings.Join(s.XListMapKeys, ", ")
 	}
@@ -92,17 +107,11 @@ func listType(s *structuralschema.Structural) string {
 // newFields lists the properties that only the new schema has, after a text. It is empty if there are
 // none.
 func newFields(before, now *structuralschema.Structural, text string) string {
-	var names []string
-	for name := range now.Properties {
-		if !declares(before, name) {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(now.Properties)), func(name string) bool { return declares(before, name) })
 	if len(names) == 0 {
 		return ""
 	}
-	slices.Sort(names)
-	return text + limited(strings.Join(names, ", "))
+	return text + listed(names)
 }
 
 // newType is the type of the new schema. With an old value null, it tells whether null stays.
@@ -120,8 +129,7 @@ func nestedText(schemas ...structuralschema.NestedValueValidation) string {
 		in := structuralschema.Structural{ValueValidation: &structuralschema.ValueValidation{Not: &v}}
 		all = append(all, jsonOf(in.ToKubeOpenAPI().Not))
 	}
-	slices.Sort(all)
-	return limited(strings.Join(all, ", "))
+	return listed(all)
 }
 
 // restText writes what a schema says beside the type, after a text. It is empty if that is nothing.

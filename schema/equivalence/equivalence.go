@@ -49,26 +49,47 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := &comparison{requests: 2000, users: []User{{}}, abort: cancel, found: map[signature]*Difference{}, declared: map[string]int{}}
+	report, err := c.run(ctx, before, after, opts)
+	if err != nil {
+		return nil, fmt.Errorf("equivalence: %w", err)
+	}
+	return report, nil
+}
+
+func (c *comparison) run(ctx context.Context, before, after schema.Release, opts []Option) (*Report, error) {
 	var errs []error
 	for _, opt := range opts {
 		errs = append(errs, opt(c))
 	}
 	for i, release := range []schema.Release{before, after} {
-		s, err := newSide(ctx, [...]string{"before", "after"}[i], release, c.stored, cancel)
+		s, err := newSide(ctx, [...]string{"before", "after"}[i], release, c.stored, c.abort)
 		c.sides[i] = s
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("equivalence: %w", err)
+		return nil, err
 	}
 	for _, name := range sorted(c.undecided) {
-		if !slices.ContainsFunc(append(slices.Clone(c.sides[0].decisions), c.sides[1].decisions...), func(d *Decision) bool { return d.Name == name }) {
-			return nil, fmt.Errorf("equivalence: Undecided: there is no decision %q", name)
+		if !slices.ContainsFunc(slices.Concat(c.sides[0].decisions, c.sides[1].decisions), func(d *Decision) bool { return d.Name == name }) {
+			return nil, fmt.Errorf("Undecided: there is no decision %q", name)
 		}
 	}
 	if err := c.findKinds(); err != nil {
-		return nil, fmt.Errorf("equivalence: %w", err)
+		return nil, err
 	}
+	c.send(ctx)
+	report := c.report()
+	for _, k := range c.kinds {
+		if k.created == 0 && len(report.Differences) == 0 && ctx.Err() == nil {
+			return nil, fmt.Errorf("no %s was created in both releases: add one that they allow to Samples", k.gvk)
+		}
+	}
+	c.shrink(ctx, report.Differences)
+	return report, context.Cause(ctx)
+}
+
+// send sends all requests.
+func (c *comparison) send(ctx context.Context) {
 	var running sync.WaitGroup
 	turn := make(chan struct{}, 2*runtime.GOMAXPROCS(0)) // a worker also waits
 	for i := range workers {
@@ -87,25 +108,20 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 		})
 	}
 	running.Wait()
-	report := c.report()
-	for _, k := range c.kinds {
-		if k.created == 0 && len(report.Differences) == 0 && ctx.Err() == nil {
-			return nil, fmt.Errorf("equivalence: no %s was created in both releases: add one that they allow to Samples", k.gvk)
-		}
-	}
+}
+
+// shrink makes differences smaller.
+func (c *comparison) shrink(ctx context.Context, all []*Difference) {
+	var running sync.WaitGroup
 	for i := range shrinkers {
 		w := &worker{comparison: c, number: workers + i}
 		running.Go(func() {
-			for n := i; n < len(report.Differences); n += shrinkers {
-				w.shrink(ctx, report.Differences[n])
+			for n := i; n < len(all); n += shrinkers {
+				w.shrink(ctx, all[n])
 			}
 		})
 	}
 	running.Wait()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("equivalence: %w", context.Cause(ctx))
-	}
-	return report, nil
 }
 
 // workers is the number of goroutines that send requests. Each has requests of its own, so that the result does not depend

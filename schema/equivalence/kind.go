@@ -40,54 +40,14 @@ func (k *kind) path(namespace string) string {
 	return path.Join(at, k.resource.Resource)
 }
 
-// findKinds finds the kinds that both releases serve.
+// findKinds finds the kinds that both releases serve, and what matters in requests for them.
 func (c *comparison) findKinds() error {
-	defined := [2]map[runtimeschema.GroupKind]*schema.Definition{}
-	for i, s := range c.sides {
-		defined[i] = map[runtimeschema.GroupKind]*schema.Definition{}
-		for _, d := range s.release.Definitions {
-			defined[i][d.GroupKind()] = d
-		}
+	if err := c.checkSides(); err != nil {
+		return err
 	}
-	for i, s := range c.sides {
-		for kind := range defined[1-i] {
-			if defined[i][kind] == nil {
-				return fmt.Errorf("%s: there is no definition of %s, which release %s has", s.name, kind, c.sides[1-i].name)
-			}
-		}
-	}
-	for i, s := range c.sides {
-		for _, name := range c.sides[1-i].namespaces() {
-			if !slices.Contains(s.namespaces(), name) {
-				return fmt.Errorf("%s: there is no Namespace %s, which release %s has", s.name, name, c.sides[1-i].name)
-			}
-		}
-	}
-	for _, before := range c.sides[0].release.Definitions {
-		after, served := defined[1][before.GroupKind()], false
-		for _, name := range before.Versions() {
-			if !before.Version(name).Served() || !after.Version(name).Served() {
-				continue
-			}
-			served = true
-			k := &kind{gvk: before.GroupKind().WithVersion(name)}
-			for i, d := range []*schema.Definition{before, after} {
-				g, err := newGenerator(k.gvk, d.Version(name))
-				if err != nil {
-					return fmt.Errorf("%s: %w", c.sides[i].name, err)
-				}
-				k.makers = append(k.makers, g)
-				crd := d.CustomResourceDefinition()
-				at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
-				k.hasStatus = k.hasStatus || crd.Spec.Versions[at].Subresources != nil && crd.Spec.Versions[at].Subresources.Status != nil
-				bounds, rules := schemaHints(d.Version(name).Structural())
-				c.bounds.add(bounds)
-				c.rules.add(rules)
-			}
-			c.kinds = append(c.kinds, k)
-		}
-		if !served {
-			return fmt.Errorf("%s: no version is served in both releases", before.GroupKind())
+	for _, d := range c.sides[0].release.Definitions {
+		if err := c.addVersions(d, c.sides[1].definition(d.GroupKind())); err != nil {
+			return err
 		}
 	}
 	for _, sample := range c.samples {
@@ -121,6 +81,54 @@ func (c *comparison) findKinds() error {
 				c.rules.add(expressionHints(expression))
 			}
 		}
+	}
+	return nil
+}
+
+// checkSides returns an error unless both releases have the same definitions and namespaces.
+func (c *comparison) checkSides() error {
+	for i, s := range c.sides {
+		other := c.sides[1-i]
+		for _, d := range s.release.Definitions {
+			if other.definition(d.GroupKind()) == nil {
+				return fmt.Errorf("%s: there is no definition of %s, which release %s has", other.name, d.GroupKind(), s.name)
+			}
+		}
+		for _, name := range s.namespaces() {
+			if !slices.Contains(other.namespaces(), name) {
+				return fmt.Errorf("%s: there is no Namespace %s, which release %s has", other.name, name, s.name)
+			}
+		}
+	}
+	return nil
+}
+
+// addVersions adds the versions of a kind that both releases serve, and the hints of their schemas.
+func (c *comparison) addVersions(before, after *schema.Definition) error {
+	known := len(c.kinds)
+	for _, name := range before.Versions() {
+		if !before.Version(name).Served() || !after.Version(name).Served() {
+			continue
+		}
+		k := &kind{gvk: before.GroupKind().WithVersion(name)}
+		for i, d := range []*schema.Definition{before, after} {
+			g, err := newGenerator(k.gvk, d.Version(name))
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.sides[i].name, err)
+			}
+			k.makers = append(k.makers, g)
+			hasStatus := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+				return v.Name == name && v.Subresources != nil && v.Subresources.Status != nil
+			}
+			k.hasStatus = k.hasStatus || slices.ContainsFunc(d.CustomResourceDefinition().Spec.Versions, hasStatus)
+			bounds, rules := schemaHints(d.Version(name).Structural())
+			c.bounds.add(bounds)
+			c.rules.add(rules)
+		}
+		c.kinds = append(c.kinds, k)
+	}
+	if len(c.kinds) == known {
+		return fmt.Errorf("%s: no version is served in both releases", before.GroupKind())
 	}
 	return nil
 }

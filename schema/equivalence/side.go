@@ -53,62 +53,77 @@ func (m manifest) String() string {
 // newSide starts a server with a release.
 func newSide(ctx context.Context, name string, release schema.Release, stored []map[string]any, abort context.CancelCauseFunc) (*side, error) {
 	s := &side{name: name, release: release}
-	fail := func(err error) (*side, error) { return nil, fmt.Errorf("%s: %w", name, err) }
+	opts, err := s.options(stored, abort)
+	if err == nil {
+		err = s.start(ctx, opts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+// options returns the options of a server with the release, and prepares to count its decisions.
+func (s *side) options(stored []map[string]any, abort context.CancelCauseFunc) ([]apiservertest.Option, error) {
 	if err := errors.Join(s.parse(), s.checkBindings()); err != nil {
-		return fail(err)
+		return nil, err
 	}
-	for _, m := range s.manifests {
-		if strings.HasSuffix(m.GetKind(), "WebhookConfiguration") && release.Handler == nil {
-			return fail(fmt.Errorf("%s: the release has no Handler", m))
-		}
-	}
-	release = s.release
 	opts := []apiservertest.Option{apiservertest.Audit(s.counters.audited)}
-	if release.Handler != nil {
-		opts = append(opts, apiservertest.Handler(s.counters.webhook(release.Handler, func(err error) { abort(fmt.Errorf("%s: %w", name, err)) })))
+	if h := s.release.Handler; h != nil {
+		opts = append(opts, apiservertest.Handler(s.counters.webhook(h, func(err error) { abort(fmt.Errorf("%s: %w", s.name, err)) })))
 	}
-	defined := map[string]bool{}
-	for _, d := range release.Definitions {
-		if kind := d.GroupKind().String(); defined[kind] {
-			return fail(fmt.Errorf("%s is defined twice", kind))
+	for i, d := range s.release.Definitions {
+		if slices.ContainsFunc(s.release.Definitions[:i], func(other *schema.Definition) bool { return other.GroupKind() == d.GroupKind() }) {
+			return nil, fmt.Errorf("%s is defined twice", d.GroupKind())
 		}
-		defined[d.GroupKind().String()] = true
 		opts = append(opts, apiservertest.Objects(d.CustomResourceDefinition()))
 		if err := s.countRules(d); err != nil {
-			return fail(err)
+			return nil, err
 		}
 	}
 	s.countWebhooks()
 	for _, m := range append(slices.Clone(s.manifests), s.probes()...) {
+		if strings.HasSuffix(m.GetKind(), "WebhookConfiguration") && s.release.Handler == nil {
+			return nil, fmt.Errorf("%s: the release has no Handler", m)
+		}
 		opts = append(opts, apiservertest.Objects(m))
 	}
 	texts := make([][]byte, len(stored))
 	for i, object := range stored {
 		texts[i] = jsonOf(object)
 	}
-	opts = append(opts, apiservertest.Stored(texts...))
-	var err error
+	return append(opts, apiservertest.Stored(texts...)), nil
+}
+
+// start starts the server, and makes clients of it.
+func (s *side) start(ctx context.Context, opts []apiservertest.Option) (err error) {
 	if s.server, err = apiservertest.New(ctx, opts...); err != nil {
 		for _, m := range s.manifests {
 			if strings.Contains(err.Error(), m.GetKind()+" "+m.GetName()) {
-				return fail(fmt.Errorf("%s: %w", m.file, err))
+				return fmt.Errorf("%s: %w", m.file, err)
 			}
 		}
-		return fail(err)
+		return err
 	}
 	if s.client, err = rest.HTTPClientFor(s.server.Config()); err != nil {
-		return fail(err)
+		return err
 	}
 	found, err := discovery.NewDiscoveryClientForConfig(s.server.Config())
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	groups, err := restmapper.GetAPIGroupResources(found)
-	if err != nil {
-		return fail(err)
-	}
 	s.mapper = restmapper.NewDiscoveryRESTMapper(groups)
-	return s, nil
+	return err
+}
+
+// definition returns the definition of a kind, or nil.
+func (s *side) definition(kind runtimeschema.GroupKind) *schema.Definition {
+	i := slices.IndexFunc(s.release.Definitions, func(d *schema.Definition) bool { return d.GroupKind() == kind })
+	if i < 0 {
+		return nil
+	}
+	return s.release.Definitions[i]
 }
 
 // parse reads the manifests in the order of their files.

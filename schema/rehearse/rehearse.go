@@ -84,6 +84,12 @@ func Run(ctx context.Context, before, after schema.Release, objects iter.Seq2[Ob
 			return nil, fmt.Errorf("rehearse: %s of the new release is converted by a webhook: want Release.Handler", kind)
 		}
 	}
+	r.replay(ctx, objects)
+	return r.report(), cmp.Or(r.ended, context.Cause(ctx))
+}
+
+// replay rehearses objects in batches.
+func (r *rehearsal) replay(ctx context.Context, objects iter.Seq2[Object, error]) {
 	pending := map[runtimeschema.GroupKind]*batch{}
 	var running sync.WaitGroup // one batch, while the next is parsed
 	rehearse := func(b *batch) {
@@ -118,7 +124,6 @@ func Run(ctx context.Context, before, after schema.Release, objects iter.Seq2[Ob
 		rehearse(b)
 	}
 	running.Wait()
-	return r.report(), cmp.Or(r.ended, context.Cause(ctx))
 }
 
 // rehearsal is a call of Run.
@@ -139,6 +144,7 @@ type side struct {
 	*schema.Definition
 	release      string // old or new
 	handler      http.Handler
+	converts     bool     // by a webhook
 	lacksHandler bool     // although a webhook converts
 	path         string   // at which the webhook is called
 	reviews      string   // the version of ConversionReview
@@ -147,55 +153,62 @@ type side struct {
 	namespaced   bool
 }
 
+// sides returns the kinds of a release.
 func sides(release schema.Release, name string) (map[runtimeschema.GroupKind]*side, error) {
 	all := map[runtimeschema.GroupKind]*side{}
 	several, converts := false, false
 	for _, d := range release.Definitions {
-		crd := d.CustomResourceDefinition()
-		s := &side{Definition: d, release: name, handler: release.Handler, namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped}
 		if all[d.GroupKind()] != nil {
 			return nil, fmt.Errorf("rehearse: %s is defined twice in the %s release", d.GroupKind(), name)
 		}
+		s := &side{Definition: d, release: name, handler: release.Handler}
+		if err := s.read(d.CustomResourceDefinition()); err != nil {
+			return nil, err
+		}
 		all[d.GroupKind()] = s
-		for i := range crd.Spec.Versions {
-			switch v := &crd.Spec.Versions[i]; {
-			case !v.Served:
-				v.Served = true // to be read here: see item.run
-			case v.Storage:
-				s.served = slices.Insert(s.served, 0, v.Name)
-			default:
-				s.served = append(s.served, v.Name)
-			}
-		}
-		if len(s.served) < len(d.Versions()) {
-			all, err := schema.New(crd)
-			if err != nil {
-				return nil, err
-			}
-			s.Definition = all
-		}
-		s.stored = append(crd.Status.StoredVersions, d.StorageVersion())
-		several = several || len(d.Versions()) > 1
-		if c := crd.Spec.Conversion; c.Strategy == apiextensionsv1.WebhookConverter {
-			converts = true
-			s.lacksHandler = s.handler == nil && len(d.Versions()) > 1
-			at := ptr.Deref(c.Webhook.ClientConfig.URL, "")
-			if service := c.Webhook.ClientConfig.Service; service != nil {
-				at = ptr.Deref(service.Path, "")
-			}
-			if u, err := url.Parse(at); err == nil { // as the server has checked
-				s.path = u.RequestURI()
-			}
-			supported := func(v string) bool { return v == "v1" || v == "v1beta1" }
-			if i := slices.IndexFunc(c.Webhook.ConversionReviewVersions, supported); i >= 0 {
-				s.reviews = c.Webhook.ConversionReviewVersions[i]
-			}
-		}
+		several, converts = several || len(d.Versions()) > 1, converts || s.converts
 	}
 	if several && !converts && release.Handler != nil && len(release.Manifests) == 0 { // controller-gen writes definitions so
 		return nil, fmt.Errorf("rehearse: spec.conversion.strategy is None in all definitions of the %s release, which has a webhook: want Webhook, as the cluster has it", name)
 	}
 	return all, nil
+}
+
+// read reads what a rehearsal needs from the definition.
+func (s *side) read(crd *apiextensionsv1.CustomResourceDefinition) error {
+	s.namespaced = crd.Spec.Scope == apiextensionsv1.NamespaceScoped
+	s.stored = append(crd.Status.StoredVersions, s.StorageVersion())
+	for i := range crd.Spec.Versions {
+		switch v := &crd.Spec.Versions[i]; {
+		case !v.Served:
+			v.Served = true // to be read here: see item.run
+		case v.Storage:
+			s.served = slices.Insert(s.served, 0, v.Name)
+		default:
+			s.served = append(s.served, v.Name)
+		}
+	}
+	if c := crd.Spec.Conversion; c.Strategy == apiextensionsv1.WebhookConverter {
+		s.converts = true
+		s.lacksHandler = s.handler == nil && len(crd.Spec.Versions) > 1
+		at := ptr.Deref(c.Webhook.ClientConfig.URL, "")
+		if service := c.Webhook.ClientConfig.Service; service != nil {
+			at = ptr.Deref(service.Path, "")
+		}
+		if u, err := url.Parse(at); err == nil { // as the server has checked
+			s.path = u.RequestURI()
+		}
+		supported := func(v string) bool { return v == "v1" || v == "v1beta1" }
+		if i := slices.IndexFunc(c.Webhook.ConversionReviewVersions, supported); i >= 0 {
+			s.reviews = c.Webhook.ConversionReviewVersions[i]
+		}
+	}
+	if len(s.served) == len(crd.Spec.Versions) {
+		return nil
+	}
+	var err error
+	s.Definition, err = schema.New(crd)
+	return err
 }
 
 // parse fills in the object, as far as it can be read. It gets the namespace that the server would have
@@ -230,9 +243,7 @@ func (it *item) parse(text []byte) (err error) {
 	}
 	u.SetResourceVersion("")
 	u.SetManagedFields(nil)
-	if it.stored, err = json.Marshal(u.Object); err != nil {
-		return err
-	}
+	it.stored, _ = json.Marshal(u.Object) // what was JSON is JSON
 	switch {
 	case len(duplicates) > 0: // which one the server would have stored is unknown
 		return errors.Join(duplicates...)
