@@ -2,7 +2,6 @@ package metrics_test
 
 import (
 	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook/metrics"
 )
 
@@ -41,9 +42,7 @@ func (o onlyServed) GetCertificate(h *tls.ClientHelloInfo) (*tls.Certificate, er
 func TestPrometheus_CertificateExpiry(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	c := &certificates{}
-	if err := metrics.Prometheus(registry, c); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metrics.Prometheus(registry, c))
 	const form = `
 # HELP crdkit_webhook_ca_certificates CA certificates that the API server is told to trust.
 # TYPE crdkit_webhook_ca_certificates gauge
@@ -58,19 +57,11 @@ crdkit_webhook_certificate_expiry_timestamp_seconds %d
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(form, 0, 0, 0))); err != nil {
 		t.Errorf("before there are any: %v", err)
 	}
-	chain, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca, chain, key := webhooktest.SelfSigned(t, "localhost")
 	pair, err := tls.X509KeyPair(chain, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, ca := pem.Decode(chain)
+	expect.NoError(t, err)
 	cas, err := cert.ParseCertsPEM(ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c.served, c.bundle = &pair, ca
 	want := fmt.Sprintf(form, 1, cas[0].NotAfter.Unix(), pair.Leaf.NotAfter.Unix())
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
@@ -88,9 +79,7 @@ func (registered) Differences(yield func(kind, name, field string)) {
 
 func TestPrometheus_NamesFieldsThatDiffer(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	if err := metrics.Prometheus(registry, registered{onlyServed{&certificates{}}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metrics.Prometheus(registry, registered{onlyServed{&certificates{}}}))
 	const want = `
 # HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration, definition or guard that is not as it is declared.
 # TYPE crdkit_webhook_registration_difference gauge
@@ -112,9 +101,7 @@ func (changed) Changes(yield func(kind, name, reason string, total int)) {
 
 func TestPrometheus_CountsChanges(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	if err := metrics.Prometheus(registry, changed{onlyServed{&certificates{}}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metrics.Prometheus(registry, changed{onlyServed{&certificates{}}}))
 	const want = `
 # HELP crdkit_webhook_changes_total Changes of the CA and the CA bundles by this replica.
 # TYPE crdkit_webhook_changes_total counter
@@ -129,9 +116,7 @@ crdkit_webhook_changes_total{kind="Secret",name="pizza-operator-webhook",reason=
 // Certificates without a bundle have one metric.
 func TestPrometheus_WithoutBundle(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	if err := metrics.Prometheus(registry, onlyServed{&certificates{}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metrics.Prometheus(registry, onlyServed{&certificates{}}))
 	if n, err := testutil.GatherAndCount(registry); err != nil || n != 1 {
 		t.Errorf("got %d metrics, %v", n, err)
 	}
