@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // missing is the value of a member that is not there.
@@ -579,9 +580,7 @@ func FuzzPatchConverted(f *testing.F) {
 
 func fuzz(f *testing.F, makePatch func(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error)) {
 	var said listkeys.Tree
-	if err := said.Add("l", "host"); err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, said.Add("l", "host"))
 	f.Fuzz(func(t *testing.T, raw, before, after []byte) {
 		check := func(raw, before, after []byte, keys *listkeys.Tree) (patched any, ok bool) {
 			got, merged, err := makePatch(raw, before, after, keys, true)
