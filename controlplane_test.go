@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestControlPlane_Missing says once, for all packages, what is left out where there is no
@@ -43,9 +44,7 @@ func TestControlPlane_Missing(t *testing.T) {
 		}
 		return err
 	})
-	if walked != nil {
-		t.Fatal(walked)
-	}
+	expect.NoError(t, walked)
 	message := fmt.Sprintf("The end-to-end tests of %d packages are skipped: %v", len(packages), err)
 	tellGoTest(message)
 	t.Skip(message)

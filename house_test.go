@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestPackages_StaySmall checks what an importer of one package pays for.
@@ -53,9 +55,7 @@ func TestPackages_StaySmall(t *testing.T) {
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+pkg).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			self := this + "/" + pkg
 			for dep := range strings.Lines(string(output)) {
 				dep = strings.TrimSpace(dep)
@@ -77,9 +77,7 @@ func TestPackages_StaySmall(t *testing.T) {
 func TestImports_RunDownward(t *testing.T) {
 	const this = "github.com/crdkit/crdkit/"
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, "./...").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for line := range strings.Lines(string(output)) {
 		from, to, _ := strings.Cut(strings.TrimSpace(line), " ")
 		to, ours := strings.CutPrefix(to, this)

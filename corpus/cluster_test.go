@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -119,9 +121,7 @@ func (c *cluster) apply(t *testing.T, crd *apiextensionsv1.CustomResourceDefinit
 	} else {
 		_, err = all.Create(t.Context(), crd, metav1.CreateOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	// The handler that the server has for all versions shows the columns. One version may be
 	// unreadable already. No object is in the namespace.
 	space := ""
@@ -158,9 +158,7 @@ func (c *cluster) of(object *unstructured.Unstructured, version string) dynamic.
 func (c *cluster) get(t *testing.T, object *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	t.Helper()
 	got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return got
 }
 
@@ -172,26 +170,20 @@ func (c *cluster) create(t *testing.T, text string, i int) *unstructured.Unstruc
 	namespaces := c.objects.Resource(kubeschema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	space := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	space.SetName(object.GetNamespace())
-	if _, err := namespaces.Apply(t.Context(), space.GetName(), space, metav1.ApplyOptions{FieldManager: "corpus"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := namespaces.Apply(t.Context(), space.GetName(), space, metav1.ApplyOptions{FieldManager: "corpus"})
+	expect.NoError(t, err)
 	out, err := c.of(object, object.GroupVersionKind().Version).Create(t.Context(), object, metav1.CreateOptions{FieldValidation: "Strict"})
 	if status, ok := object.Object["status"]; ok && err == nil {
 		out.Object["status"] = status
 		out, err = c.of(object, object.GroupVersionKind().Version).UpdateStatus(t.Context(), out, metav1.UpdateOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return out
 }
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := yaml.UnmarshalStrict([]byte(text), &object.Object); err != nil {
-		t.Fatal(err)
-	}
+	object := testobj.Parse(t, text)
 	return object
 }
 
@@ -250,13 +242,9 @@ func reads(version, spec string) meeting { return readsField(version, spec, "spe
 func readsField(version, want string, field ...string) meeting {
 	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
 		got, _, err := unstructured.NestedFieldNoCopy(c.get(t, object, version).Object, field...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var value any
-		if err := yaml.Unmarshal([]byte(want), &value); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.Unmarshal([]byte(want), &value))
 		if text, _ := yaml.Marshal(got); !same(got, value) {
 			t.Errorf("the client reads\n%s\nwant\n%s", text, want)
 		}
@@ -268,9 +256,8 @@ func edits(version string, edit func(object map[string]any), then meeting) meeti
 	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
 		got := c.get(t, object, version)
 		edit(got.Object)
-		if _, err := c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{})
+		expect.NoError(t, err)
 		then(t, c, object)
 	}
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime"
 	"github.com/crdkit/crdkit/roundtrip"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 )
 
@@ -127,9 +128,7 @@ func addKnative[S, H convertible](p *project) {
 
 func (p *project) must(err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, err)
 }
 
 // normalize declares what the project's versions do not distinguish.
@@ -232,9 +231,7 @@ func published(t *testing.T, module string, patterns ...string) (files []string)
 func definition(t *testing.T, file string) *schema.Definition {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all, err := schema.ParseAll(text)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%s has %d definitions, want 1: %v", file, len(all), err)
@@ -275,9 +272,7 @@ func TestLaws(t *testing.T) {
 			continue
 		}
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		options = append(options, roundtrip.CRD(text))
 	}
 	roundtrip.Test(t, p.Registry, options...)

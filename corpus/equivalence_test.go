@@ -26,6 +26,7 @@ import (
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/equivalence"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
@@ -72,16 +73,12 @@ func TestEquivalence(t *testing.T) {
 			before, after := v.releases(t)
 			for _, k := range v.known {
 				if sample := (unstructured.Unstructured{}); k.object != "" {
-					if err := sample.UnmarshalJSON([]byte(k.object)); err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, sample.UnmarshalJSON([]byte(k.object)))
 					v.options = append(v.options, equivalence.Samples(sample.Object))
 				}
 			}
 			report, err := equivalence.Compare(t.Context(), before, after, v.options...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			t.Log(report)
 			found := make([]int, len(v.known))
 			for _, d := range report.Differences {
@@ -141,16 +138,12 @@ func TestPage_CountsDifferences(t *testing.T) {
 func (v *validated) releases(t *testing.T) (before, after schema.Release) {
 	t.Helper()
 	hook, err := json.Marshal(v.webhook("https://example.com", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	before.Handler, before.Manifests = v.handler, map[string][]byte{"webhook.json": hook}
 	for i, crd := range v.rules {
 		with, errWith := schema.New(crd)
 		without, errWithout := schema.New(v.withoutRules()[i])
-		if err := errors.Join(errWith, errWithout); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(errWith, errWithout))
 		before.Definitions, after.Definitions = append(before.Definitions, without), append(after.Definitions, with)
 	}
 	return before, after
@@ -255,14 +248,11 @@ func (v *validated) confirm(t *testing.T, differences []*equivalence.Difference)
 	install("before", v.withoutRules())
 	hook := v.webhook(url, ca)
 	hooks := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().ValidatingWebhookConfigurations()
-	if _, err := hooks.Create(t.Context(), hook, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := hooks.Create(t.Context(), hook, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	awaitCalls(true)
 	check("before", func(d *equivalence.Difference) equivalence.Response { return d.Before })
-	if err := hooks.Delete(t.Context(), hook.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, hooks.Delete(t.Context(), hook.Name, metav1.DeleteOptions{}))
 	install("after", v.rules)
 	awaitCalls(false)
 	check("after", func(d *equivalence.Difference) equivalence.Response { return d.After })
@@ -272,9 +262,7 @@ func (v *validated) confirm(t *testing.T, differences []*equivalence.Difference)
 func (c *cluster) send(t *testing.T, d *equivalence.Difference) error {
 	t.Helper()
 	object, old := &unstructured.Unstructured{}, &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(d.Object); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, object.UnmarshalJSON(d.Object))
 	objects, dryRun := c.of(object, d.Kind.Version), []string{metav1.DryRunAll}
 	if d.Operation == equivalence.Create {
 		_, err := objects.Create(t.Context(), object, metav1.CreateOptions{DryRun: dryRun})
@@ -293,8 +281,6 @@ func (c *cluster) send(t *testing.T, d *equivalence.Difference) error {
 	} else {
 		_, err = objects.Update(t.Context(), object, metav1.UpdateOptions{DryRun: dryRun})
 	}
-	if err := objects.Delete(t.Context(), old.GetName(), metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, objects.Delete(t.Context(), old.GetName(), metav1.DeleteOptions{}))
 	return err
 }

@@ -11,15 +11,14 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/schema/equivalence"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // gatewayAPI returns the release of Gateway API that has both: later ones have no Go validation.
 func gatewayAPI(t *testing.T) *validated {
 	t.Helper()
 	s := runtime.NewScheme()
-	if err := gatewayv1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, gatewayv1.AddToScheme(s))
 	v := &validated{
 		handler: admission.NewHandler(s, admission.Validate(always(validation.ValidateGateway)), admission.Validate(always(validation.ValidateHTTPRoute))),
 		options: []equivalence.Option{

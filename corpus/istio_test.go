@@ -21,6 +21,7 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/equivalence"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // istioKinds are those that the test compares.
@@ -43,13 +44,9 @@ func istio(t *testing.T) *validated {
 		known:   istioKnown,
 	}
 	text, err := os.ReadFile(published(t, "istio.io/api@v1.31.0-rc.0.0.20260824154656-b943409680a7", "kubernetes/customresourcedefinitions.gen.yaml")[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all, err := schema.ParseAll(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, d := range all {
 		if _, ok := istioKinds[d.GroupKind().Kind]; !ok {
 			continue

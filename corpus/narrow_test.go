@@ -12,6 +12,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // narrowed is a further run of a law, with fewer objects. A law reports one failure on a path, and
@@ -61,9 +63,7 @@ func (n narrowed) narrow(t *testing.T, files []string) (copies []string) {
 		}
 		text, err := yaml.Marshal(crd)
 		copied := filepath.Join(dir, strconv.Itoa(len(copies))+filepath.Base(file))
-		if err := errors.Join(err, os.WriteFile(copied, text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(err, os.WriteFile(copied, text, 0o600)))
 		copies = append(copies, copied)
 	}
 	return copies

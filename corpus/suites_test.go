@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var realEnvtest = flag.Bool("envtest", false, "TestSuites runs the suites as they are released, on etcd and kube-apiserver")
@@ -77,14 +79,10 @@ func TestSuites(t *testing.T) {
 func (s suite) checkout(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	// The go command builds the packages of a folder again if its name has changed, and finds none in one with an underscore.
 	dir := filepath.Join(root, "bin", "_suites", filepath.Base(s.module))
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.RemoveAll(dir))
 	released := os.DirFS(filepath.Dir(published(t, s.module+"@"+s.version, "go.mod")[0]))
 	err = fs.WalkDir(released, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -111,9 +109,7 @@ func (s suite) checkout(t *testing.T) string {
 		}
 		return os.WriteFile(to, text, 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	edit := exec.CommandContext(t.Context(), "go", append([]string{"mod", "edit",
 		"-require=github.com/crdkit/crdkit@v0.1.0", "-replace=github.com/crdkit/crdkit=" + root,
 		"-require=github.com/crdkit/crdkit/interop/controllerruntime@v0.1.0",

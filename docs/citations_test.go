@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 )
 
@@ -16,7 +17,7 @@ func pages(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "tutorial/*.md", "tutorial/*/*.md", "../*.md", "../examples/*/*.md", "../roundtrip/*.md"} {
 		names, err := filepath.Glob(pattern)
-		check(t, err)
+		expect.NoError(t, err)
 		all = append(all, names...)
 	}
 	return all

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // cluster is a real control plane, with what the tests of the pages need.
@@ -37,9 +38,7 @@ type cluster struct {
 func newCluster(t *testing.T, cp *controlplane.ControlPlane) *cluster {
 	t.Helper()
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return &cluster{cp, kubernetes.NewForConfigOrDie(cp.Config()), apiextensions.NewForConfigOrDie(cp.Config()), kubeconfig}
 }
 
@@ -66,28 +65,23 @@ func (c *cluster) run(t testing.TB, dir, command string) string {
 func (c *cluster) define(t testing.TB, text string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	var want apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict([]byte(text), &want); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.UnmarshalStrict([]byte(text), &want))
 	all := c.definitions.ApiextensionsV1().CustomResourceDefinitions()
-	if _, err := all.Create(t.Context(), &want, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := all.Create(t.Context(), &want, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	for _, v := range want.Spec.Versions {
 		if v.Served {
 			c.served(t, want.Spec.Group, v.Name, want.Spec.Names.Plural)
 		}
 	}
 	crd, err := all.Get(t.Context(), want.Name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return crd
 }
 
 func (c *cluster) served(t testing.TB, group, version, plural string) {
 	t.Helper()
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		resources, err := c.Discovery().ServerResourcesForGroupVersion(group + "/" + version)
 		if err != nil {
 			return err
@@ -105,12 +99,9 @@ func (c *cluster) served(t testing.TB, group, version, plural string) {
 func (c *cluster) patch(t testing.TB, definition string, patch any, subresources ...string) {
 	t.Helper()
 	text, err := json.Marshal(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.definitions.ApiextensionsV1().CustomResourceDefinitions().Patch(t.Context(), definition, types.MergePatchType, text, metav1.PatchOptions{}, subresources...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	_, err = c.definitions.ApiextensionsV1().CustomResourceDefinitions().Patch(t.Context(), definition, types.MergePatchType, text, metav1.PatchOptions{}, subresources...)
+	expect.NoError(t, err)
 }
 
 // stored returns what etcd has of an object, through the gateway of etcd
@@ -122,44 +113,17 @@ func (c *cluster) stored(t testing.TB, key string) string {
 	}}}
 	defer etcd.CloseIdleConnections()
 	body, err := json.Marshal(map[string]any{"key": []byte("/registry/" + key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	response, err := etcd.Post("http://etcd/v3/kv/range", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var out struct{ KVs []struct{ Value []byte } }
 	if err := json.Unmarshal(text, &out); err != nil || len(out.KVs) != 1 {
 		t.Fatalf("etcd has no %s: %s", key, text)
 	}
 	return string(out.KVs[0].Value)
-}
-
-// eventually waits until there is no error, for two minutes.
-func eventually(t testing.TB, f func() error) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) || t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // lines returns the lines of a text without their ends.

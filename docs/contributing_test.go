@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
@@ -41,9 +42,9 @@ func TestWebhook_RefusesPod(t *testing.T) {
 			Rules:          rules("", "v1", "pods", create), SideEffects: new(noneOfEffect), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"refused": "yes"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		_, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
 			return fmt.Errorf("got %v, want that it is refused", err)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // The markers of the page are those of testdata/caches, of which TestTroubleshooting makes a schema.
@@ -19,8 +21,6 @@ func TestTroubleshooting_Markers(t *testing.T) {
 func read(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return text
 }

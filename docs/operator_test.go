@@ -1,16 +1,10 @@
 package docs_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"sync"
@@ -23,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // The operator of the pages.
@@ -34,7 +30,7 @@ const (
 
 // operator serves webhooks behind a Service, and can go wrong in every way.
 type operator struct {
-	ca       *authority
+	ca       *webhooktest.CA
 	listener net.Listener
 	slice    *discoveryv1.EndpointSlice
 
@@ -52,12 +48,12 @@ func newOperator(t *testing.T, c *cluster) *operator {
 	t.Helper()
 	ip := controlplane.Address(t)
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip.String(), "0"))
-	check(t, err)
+	expect.NoError(t, err)
 	family := discoveryv1.AddressTypeIPv4
 	if ip.To4() == nil {
 		family = discoveryv1.AddressTypeIPv6
 	}
-	o := &operator{ca: newAuthority(t), listener: listener, handlers: map[string]http.Handler{}, calls: map[string]int{}}
+	o := &operator{ca: webhooktest.NewCA(t, "backup-operator-ca"), listener: listener, handlers: map[string]http.Handler{}, calls: map[string]int{}}
 	o.certify(t, time.Hour, operatorHost)
 	server := &http.Server{
 		Handler: o,
@@ -83,13 +79,13 @@ func newOperator(t *testing.T, c *cluster) *operator {
 	})
 
 	_, err = c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	const port = "https"
 	_, err = c.CoreV1().Services(operatorNamespace).Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: operatorService},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: port, Port: 443, TargetPort: intstr.FromInt32(8443)}}},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	o.slice = &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: operatorService, Labels: map[string]string{discoveryv1.LabelServiceName: operatorService}},
 		AddressType: family,
@@ -97,7 +93,7 @@ func newOperator(t *testing.T, c *cluster) *operator {
 		Ports:       []discoveryv1.EndpointPort{{Name: new(port), Port: new(o.port())}},
 	}
 	_, err = c.DiscoveryV1().EndpointSlices(operatorNamespace).Create(t.Context(), o.slice, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	return o
 }
 
@@ -129,10 +125,15 @@ func (o *operator) called(path string) int {
 	return o.calls[path]
 }
 
-// certify has the operator serve with a certificate that ends after a time, for names.
+// certify has the operator serve with a certificate that ends after a lifetime, which may be negative. It is for names; without
+// names there is the common name alone.
 func (o *operator) certify(t testing.TB, lifetime time.Duration, names ...string) {
 	t.Helper()
-	certificate := o.ca.issue(t, lifetime, names...)
+	certificate := o.ca.Issue(t, func(c *x509.Certificate) {
+		c.Subject.CommonName, c.DNSNames = operatorHost, names
+		c.NotBefore, c.NotAfter = time.Now().Add(-24*time.Hour), time.Now().Add(lifetime)
+		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	})
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.certificate = certificate
@@ -148,56 +149,14 @@ func (o *operator) endpoints(t testing.TB, c *cluster, ports ...int32) {
 		slice.Ports[0].Port = &ports[0]
 	}
 	_, err := c.DiscoveryV1().EndpointSlices(operatorNamespace).Update(t.Context(), slice, metav1.UpdateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 }
 
 // closedPort is a port without a listener.
 func closedPort(t testing.TB) int32 {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(controlplane.Address(t).String(), "0"))
-	check(t, err)
+	expect.NoError(t, err)
 	defer listener.Close()
 	return int32(listener.Addr().(*net.TCPAddr).Port)
-}
-
-// authority signs certificates.
-type authority struct {
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
-}
-
-func newAuthority(t testing.TB) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "backup-operator-ca"},
-		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	check(t, err)
-	cert, err := x509.ParseCertificate(der)
-	check(t, err)
-	return &authority{key, cert}
-}
-
-func (a *authority) pem() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
-}
-
-// issue signs a certificate for names, the first of which is the common name too. Without
-// names there is the common name alone. It ends after a lifetime, which may be negative.
-func (a *authority) issue(t testing.TB, lifetime time.Duration, names ...string) *tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: operatorHost}, DNSNames: names,
-		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(lifetime),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	check(t, err)
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

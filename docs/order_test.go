@@ -25,6 +25,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
@@ -64,14 +65,14 @@ func observe(t *testing.T, cp *controlplane.ControlPlane) *observed {
 	t.Helper()
 	c := newCluster(t, cp)
 	client, err := rest.HTTPClientFor(c.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	o := &observed{cluster: c, diary: &diary{}, client: client}
 
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "order.example.com", Version: "v1alpha1", Kind: "Probe"}, &alphaProbe{})
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "order.example.com", Version: "v1", Kind: "Probe"}, &probe{})
 	reg := conversion.NewRegistry(s)
-	check(t, conversion.AddSpoke(reg,
+	expect.NoError(t, conversion.AddSpoke(reg,
 		func(_ context.Context, in *alphaProbe, out *probe) error {
 			if in.Spec != nil {
 				out.Spec = &probeSpec{Colour: in.Spec.Color, Note: in.Spec.Note, Seen: in.Spec.Seen}
@@ -94,7 +95,7 @@ func observe(t *testing.T, cp *controlplane.ControlPlane) *observed {
 	url, ca := webhooktest.Serve(t, mux)
 
 	text, err := os.ReadFile("testdata/probes.yaml")
-	check(t, err)
+	expect.NoError(t, err)
 	crd := c.define(t, string(text))
 	convert := url + "/convert"
 	c.patch(t, crd.Name, map[string]any{"spec": map[string]any{"conversion": apiextensionsv1.CustomResourceConversion{
@@ -125,15 +126,15 @@ func observe(t *testing.T, cp *controlplane.ControlPlane) *observed {
 				AdmissionReviewVersions: []string{"v1"}},
 		},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = c.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "probes"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{
 			{Name: "c.order.example.com", ClientConfig: to("/validate"), Rules: probes("v1alpha1", "v1"), SideEffects: new(noneOfEffect), AdmissionReviewVersions: []string{"v1"}},
 		},
 	}, metav1.CreateOptions{})
-	check(t, err)
-	eventually(t, func() error { // until all of it is in force
+	expect.NoError(t, err)
+	expect.Eventually(t, func() error { // until all of it is in force
 		o.take()
 		_, answer := o.send(t, http.MethodPost, "v1alpha1", "?dryRun=All", "", `{"apiVersion":"order.example.com/v1alpha1","kind":"Probe","metadata":{"name":"first"},"spec":{}}`)
 		diary := strings.Join(o.take(), "\n")
@@ -238,17 +239,17 @@ func describe(t testing.TB, object []byte) (version, what string) {
 func (o *observed) send(t testing.TB, method, version, more, contentType, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, o.Config().Host+fmt.Sprintf(probesPath, version)+more, strings.NewReader(body))
-	check(t, err)
+	expect.NoError(t, err)
 	if contentType == "" {
 		contentType = "application/json"
 	}
 	request.Header.Set("Content-Type", contentType)
 	request.Header.Set("User-Agent", "reader")
 	response, err := o.client.Do(request)
-	check(t, err)
+	expect.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	check(t, err)
+	expect.NoError(t, err)
 	return response.StatusCode, string(text)
 }
 
@@ -379,8 +380,8 @@ func TestRequests_Order(t *testing.T) {
 	}) {
 		t.Helper()
 		var object struct{ Metadata *json.RawMessage }
-		check(t, json.Unmarshal([]byte(answer), &object))
-		check(t, json.Unmarshal(*object.Metadata, &m))
+		expect.NoError(t, json.Unmarshal([]byte(answer), &object))
+		expect.NoError(t, json.Unmarshal(*object.Metadata, &m))
 		return m
 	}
 	t.Run("an update that changes nothing is not stored", func(t *testing.T) {
@@ -413,12 +414,12 @@ func (o *observed) authorizes(t *testing.T) {
 	send := func(config *rest.Config) (*http.Response, string) {
 		t.Helper()
 		client, err := rest.HTTPClientFor(config)
-		check(t, err)
+		expect.NoError(t, err)
 		response, err := client.Post(config.Host+fmt.Sprintf(probesPath, "v1"), "application/json", strings.NewReader(invalid))
-		check(t, err)
+		expect.NoError(t, err)
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		check(t, err)
+		expect.NoError(t, err)
 		return response, string(text)
 	}
 	stranger := o.Config()
@@ -427,7 +428,7 @@ func (o *observed) authorizes(t *testing.T) {
 		t.Errorf("without authentication: %s %s", response.Status, text)
 	}
 	guest, err := o.User("guest")
-	check(t, err)
+	expect.NoError(t, err)
 	// The flow schema is in the headers of what authorization has refused: fairness comes first.
 	if response, text := send(guest); response.StatusCode != 403 || response.Header.Get("X-Kubernetes-Pf-Flowschema-Uid") == "" {
 		t.Errorf("without authorization: %s %v %s", response.Status, response.Header, text)
@@ -447,7 +448,7 @@ func (o *observed) caches(t *testing.T) {
 	}
 	// No client has asked for v1alpha1, but its cache converts.
 	var asked []string
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if asked = append(asked, o.take()...); !strings.Contains(strings.Join(asked, "\n"), "convert  v1       to v1alpha1") {
 			return fmt.Errorf("no cache has converted: %s", asked)
 		}
@@ -464,7 +465,7 @@ func (o *observed) caches(t *testing.T) {
 		}
 		return len(o.take())
 	}
-	eventually(t, func() error { // until the cache is ready
+	expect.Eventually(t, func() error { // until the cache is ready
 		if n := conversions(""); n > 0 {
 			return fmt.Errorf("five lists need %d conversions", n)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 )
 
@@ -39,7 +40,7 @@ func TestFromEnvtest_Code(t *testing.T) {
 	page := mdtest.Read(t, "from-envtest.md")
 	page.GoIsIn(t, filepath.Join(module, "moving/step0"), filepath.Join(module, "envtest"))
 	suite, err := os.ReadFile(filepath.Join(module, "moving/step0/webhook_suite_test.go"))
-	check(t, err)
+	expect.NoError(t, err)
 	if diff := cmp.Diff(string(suite), page.Blocks("go")[0].Text); diff != "" {
 		t.Errorf("the suite (-file +page):\n%s", diff)
 	}

@@ -37,6 +37,7 @@ import (
 	migratemetrics "github.com/crdkit/crdkit/conversion/migrate/metrics"
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/webhook"
 	webhookauthority "github.com/crdkit/crdkit/webhook/authority"
@@ -57,25 +58,25 @@ func TestProduction_Commands(t *testing.T) {
 	c := newCluster(t, controlplane.ForTest(t))
 	c.SkipIfOlder(t, "the page shows its words")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	endpoint := pizza.Endpoint{Namespace: pizza.Namespace, URL: "https://" + listener.Addr().String(), ReviewVersions: []string{"v1"}, APIServers: []string{"10.0.0.0/28"}}
 	manifests, err := pizza.Manifests("", endpoint, nil)
-	check(t, err)
+	expect.NoError(t, err)
 	dir := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(dir, "all.yaml"), manifests, 0o600))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "all.yaml"), manifests, 0o600))
 	c.run(t, dir, "kubectl apply --server-side -f all.yaml")
 
 	ended := make(chan error, 1)
 	ctx := klog.NewContext(t.Context(), logr.Discard()) // what it misses while it is uninstalled
 	fast := replica.Authority(webhookauthority.PropagationDelay(time.Second), webhookauthority.Interval(time.Second))
 	go func() { ended <- pizza.Run(ctx, c.Config(), listener, endpoint, pizza.Replica(fast)) }()
-	t.Cleanup(func() { check(t, <-ended) })
+	t.Cleanup(func() { expect.NoError(t, <-ended) })
 	pizzaYAML := "apiVersion: restaurant.programming-kubernetes.info/v1alpha1\nkind: Pizza\nmetadata: {name: margherita, namespace: default}\nspec: {toppings: []}\n"
 	for _, topping := range []string{"tomato", "mozzarella", "salami"} { // the defaults
 		pizzaYAML = "apiVersion: restaurant.programming-kubernetes.info/v1alpha1\nkind: Topping\nmetadata: {name: " + topping + "}\nspec: {cost: 1}\n---\n" + pizzaYAML
 	}
-	check(t, os.WriteFile(filepath.Join(dir, "pizza.yaml"), []byte(pizzaYAML), 0o600))
-	eventually(t, func() error {
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "pizza.yaml"), []byte(pizzaYAML), 0o600))
+	expect.Eventually(t, func() error {
 		if out := c.run(t, dir, "kubectl apply -f pizza.yaml"); !strings.Contains(out, "/margherita created") {
 			return fmt.Errorf("the pizza is not created: %s", out)
 		}
@@ -90,7 +91,7 @@ func TestProduction_Commands(t *testing.T) {
 	}
 
 	trusted := func(want int) (cas []*x509.Certificate) {
-		eventually(t, func() error {
+		expect.Eventually(t, func() error {
 			secret, err := c.CoreV1().Secrets(pizza.Namespace).Get(t.Context(), pizza.Name+"-webhook", metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -144,7 +145,7 @@ func TestProduction_AlertsNameMetrics(t *testing.T) {
 	c := newCluster(t, controlplane.Shared(t))
 	known := ownMetrics(t) + serverMetrics(t, c)
 	var all ruleFile
-	check(t, yaml.UnmarshalStrict(read(t, "../examples/pizza/config/prometheus/alerts.yaml"), &all))
+	expect.NoError(t, yaml.UnmarshalStrict(read(t, "../examples/pizza/config/prometheus/alerts.yaml"), &all))
 	if len(all.Groups) == 0 {
 		t.Fatal("the file has no groups")
 	}
@@ -177,12 +178,12 @@ func ownMetrics(t *testing.T) string {
 	t.Helper()
 	r := prometheus.NewRegistry()
 	observeConversion, err := conversionmetrics.Prometheus(r)
-	check(t, err)
+	expect.NoError(t, err)
 	observeAdmission, err := admissionmetrics.Prometheus(r)
-	check(t, err)
+	expect.NoError(t, err)
 	observeMigration, err := migratemetrics.Prometheus(r)
-	check(t, err)
-	check(t, webhookmetrics.Prometheus(r, status))
+	expect.NoError(t, err)
+	expect.NoError(t, webhookmetrics.Prometheus(r, status))
 	const review = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"1","desiredAPIVersion":"example.com/v1",` +
 		`"objects":[{"apiVersion":"example.com/v1beta1","kind":"Backup","metadata":{"name":"a"},"spec":{"target":1}}]}}`
 	for _, h := range []http.Handler{
@@ -238,7 +239,7 @@ spec:
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1beta1", "kind": "Alert", "metadata": map[string]any{"name": name}}}
 	}
 	_, err := alerts.Create(t.Context(), object("a"), metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	c.patch(t, crd.Name, map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 		"conversionReviewVersions": []string{"v1"}, "clientConfig": map[string]any{"url": url},
 	}}}})
@@ -252,9 +253,9 @@ spec:
 		ObjectMeta: metav1.ObjectMeta{Name: group},
 		Webhooks:   []admissionregistrationv1.ValidatingWebhook{webhook("fail", admissionregistrationv1.Fail), webhook("ignore", admissionregistrationv1.Ignore)},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	var text string
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		_, _ = alerts.Get(t.Context(), "a", metav1.GetOptions{})
 		_, _ = alerts.Create(t.Context(), object("b"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		out, err := c.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/gobuild"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/tier"
@@ -29,21 +30,21 @@ func TestRecipes_Commands(t *testing.T) {
 	t.Parallel()
 	operator := filepath.Join(t.TempDir(), "operator")
 	bases := filepath.Join(operator, "config/crd/bases")
-	check(t, os.MkdirAll(bases, 0o700))
+	expect.NoError(t, os.MkdirAll(bases, 0o700))
 	write := func(name, text string) {
 		t.Helper()
-		check(t, os.WriteFile(filepath.Join(operator, name), []byte(text), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(operator, name), []byte(text), 0o600))
 	}
 	read := func(name string) string {
 		t.Helper()
 		text, err := os.ReadFile(name)
-		check(t, err)
+		expect.NoError(t, err)
 		return string(text)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	address := listener.Addr().String()
-	check(t, listener.Close())
+	expect.NoError(t, listener.Close())
 	path := "PATH=" + filepath.Dir(gobuild.Binary(t, "../cmd/crdcheck")) + ":" + os.Getenv("PATH")
 	run := func(line string) string {
 		t.Helper()
@@ -102,13 +103,13 @@ func TestRecipes_Commands(t *testing.T) {
 func TestRecipes_OlderLibraries(t *testing.T) {
 	tier.VerifyOnly(t, "compiles parts of an older controller-runtime")
 	here, err := filepath.Abs("..")
-	check(t, err)
+	expect.NoError(t, err)
 	operator := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(operator, name)
-		check(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		check(t, os.WriteFile(path, []byte(text), 0o600))
+		expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		expect.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	const module = "example.com/backup-operator"
 	write("go.mod", "module "+module+"\n\ngo 1.24.0\n\nrequire (\n\tk8s.io/apimachinery v0.33.0\n\tsigs.k8s.io/controller-runtime v0.21.0\n)\n")
@@ -117,7 +118,7 @@ func TestRecipes_OlderLibraries(t *testing.T) {
 		for _, name := range []string{"types.go", "conversion.go"} {
 			name := filepath.Join("api", version, name)
 			text, err := os.ReadFile(filepath.Join(moving, name))
-			check(t, err)
+			expect.NoError(t, err)
 			write(name, strings.ReplaceAll(string(text), "github.com/crdkit/crdkit/interop/controllerruntime/moving", module))
 		}
 		write(filepath.Join("api", version, "scheme.go"), "package "+version+"\n\nimport \"sigs.k8s.io/controller-runtime/pkg/scheme\"\n\n"+

@@ -29,6 +29,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 )
 
@@ -71,7 +72,7 @@ func (s *stage) files(section mdtest.Section) {
 	s.Helper()
 	for _, b := range section.Blocks {
 		if name, is := b.File(); is {
-			check(s, os.WriteFile(filepath.Join(s.dir, name), []byte(b.Text), 0o600))
+			expect.NoError(s, os.WriteFile(filepath.Join(s.dir, name), []byte(b.Text), 0o600))
 		}
 	}
 }
@@ -140,7 +141,7 @@ func (s *stage) quotes(line, text string) {
 // prints runs a command until it prints a text.
 func (s *stage) prints(line, text string) {
 	s.Helper()
-	eventually(s, func() error {
+	expect.Eventually(s, func() error {
 		if got := s.command(line); !strings.Contains(got, text) {
 			return fmt.Errorf("$ %s: got %q, want %s", line, got, text)
 		}
@@ -208,10 +209,10 @@ func (s *stage) reset() {
 	s.operator.endpoints(s, s.cluster, s.operator.port())
 	s.operator.serve("/convert", converter(s))
 	webhooks := s.AdmissionregistrationV1()
-	check(s, webhooks.MutatingWebhookConfigurations().DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	check(s, webhooks.ValidatingWebhookConfigurations().DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	expect.NoError(s, webhooks.MutatingWebhookConfigurations().DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	expect.NoError(s, webhooks.ValidatingWebhookConfigurations().DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	all := s.definitions.ApiextensionsV1().CustomResourceDefinitions()
-	eventually(s, func() error {
+	expect.Eventually(s, func() error {
 		crd, err := all.Get(s.Context(), s.base.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -221,7 +222,7 @@ func (s *stage) reset() {
 		return err
 	})
 	client := dynamic.NewForConfigOrDie(s.Config())
-	eventually(s, func() error {
+	expect.Eventually(s, func() error {
 		list, err := client.Resource(backups).List(s.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -244,7 +245,7 @@ func registry(t testing.TB) *conversion.Registry {
 	t.Helper()
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Backup"}
-	check(t, conversion.AddFields(reg, kind, "v1",
+	expect.NoError(t, conversion.AddFields(reg, kind, "v1",
 		conversion.Split("spec.target", "/", conversion.StringPart("spec.bucket"), conversion.StringPart("spec.path"))))
 	return reg
 }
@@ -271,7 +272,7 @@ func (o *operator) webhookConversion() map[string]any {
 		"conversionReviewVersions": []string{"v1"},
 		"clientConfig": map[string]any{
 			"service":  map[string]any{"namespace": operatorNamespace, "name": operatorService, "path": "/convert"},
-			"caBundle": o.ca.pem(),
+			"caBundle": o.ca.PEM(),
 		},
 	}}
 }
@@ -284,12 +285,12 @@ func newStages(t *testing.T, p *mdtest.Page, u *updates) func(t *testing.T, sect
 	c.SkipIfOlder(t, "the page shows its words")
 	o := newOperator(t, c)
 	text, err := os.ReadFile("testdata/backups.yaml")
-	check(t, err)
+	expect.NoError(t, err)
 	o.serve("/convert", converter(t))
 	crd := c.define(t, string(text))
 	c.patch(t, crd.Name, map[string]any{"spec": map[string]any{"conversion": o.webhookConversion()}})
 	crd, err = c.definitions.ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), crd.Name, metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	return func(t *testing.T, section mdtest.Section) *stage {
 		s := &stage{TB: t, cluster: c, operator: o, page: p, section: section, dir: t.TempDir(), base: crd, updates: u}
 		s.reset()
@@ -317,7 +318,7 @@ func rewrite(t *testing.T, p *mdtest.Page, printed []replacement) {
 		end := b.Line + strings.Count(b.Text, "\n")
 		all = append(all[:b.Line:b.Line], append(lines(r.text), all[end:]...)...)
 	}
-	check(t, os.WriteFile(p.Path, []byte(strings.Join(all, "\n")+"\n"), 0o644))
+	expect.NoError(t, os.WriteFile(p.Path, []byte(strings.Join(all, "\n")+"\n"), 0o644))
 }
 
 // apply creates an object of the pages' definition by its manifest, as the administrator.
@@ -343,5 +344,5 @@ func (s *stage) tryCreate(version, name string, spec map[string]any) error {
 func (s *stage) change(patch string) {
 	s.Helper()
 	_, err := s.definitions.ApiextensionsV1().CustomResourceDefinitions().Patch(s.Context(), s.base.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 }

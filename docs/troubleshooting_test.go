@@ -31,8 +31,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/tier"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // TestTroubleshooting breaks what each section of the page is about, sees that kubectl prints
@@ -41,18 +43,24 @@ func TestTroubleshooting(t *testing.T) {
 	tier.VerifyOnly(t, "replays a page")
 	p := mdtest.Read(t, "troubleshooting.md")
 	scenarios := map[string]func(*stage){
-		"The conversion webhook is down":                      down,
-		"The Service has no endpoints":                        noEndpoints,
-		"The Service does not exist":                          noService,
-		"The path is not served":                              noPath,
-		"The CA bundle is wrong":                              wrongBundle,
-		"The CA bundle is not a certificate":                  placeholderBundle,
-		"The certificate has expired":                         expired,
+		"The conversion webhook is down": down,
+		"The Service has no endpoints": fixed(
+			func(s *stage) { s.operator.endpoints(s, s.cluster) },
+			func(s *stage) { s.operator.endpoints(s, s.cluster, s.operator.port()) }),
+		"The Service does not exist": fixed(clientConfigIs("service", service("backup-webhook")), clientConfigIs("service", service("backup-operator"))),
+		"The path is not served":     fixed(converting(func(*stage) http.Handler { return nil }), converts),
+		"The CA bundle is wrong": fixed(
+			clientConfigIs("caBundle", func(s *stage) any { return webhooktest.NewCA(s, "backup-operator-ca").PEM() }),
+			clientConfigIs("caBundle", func(s *stage) any { return s.operator.ca.PEM() })),
+		"The CA bundle is not a certificate": placeholderBundle,
+		"The certificate has expired": fixed(
+			func(s *stage) { s.operator.certify(s, -time.Hour, operatorHost) },
+			func(s *stage) { s.operator.certify(s, time.Hour, operatorHost) }),
 		"The certificate has the wrong name":                  wrongName,
-		"The conversion webhook is too slow":                  slowConversion,
-		"The conversion webhook changes metadata":             changedMetadata,
-		"The conversion webhook returns another object":       otherObject,
-		"The conversion webhook loses an object":              lostObject,
+		"The conversion webhook is too slow":                  fixed(converting(func(s *stage) http.Handler { return slow(converter(s)) }), converts),
+		"The conversion webhook changes metadata":             fixed(returning(replaced(`"namespace":"default"`, `"namespace":""`)), converts),
+		"The conversion webhook returns another object":       fixed(returning(replaced(`"name":"nightly"`, `"name":"weekly"`)), converts),
+		"The conversion webhook loses an object":              fixed(returning(func(all []json.RawMessage) []json.RawMessage { return all[1:] }), converts),
 		"One object cannot be converted":                      oneBadObject,
 		"A namespace is stuck in deletion":                    stuckNamespace,
 		"A version cannot be removed":                         stuckVersion,
@@ -119,7 +127,7 @@ func down(s *stage) {
 	s.shows()
 	s.quotes("kubectl get --raw /apis/example.com/v1beta1/backups", "storage is (re)initializing: failed to list <unspecified>:")
 	metrics, err := s.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.Context())
-	check(s, err)
+	expect.NoError(s, err)
 	if !regexp.MustCompile(`(?m)^apiserver_conversion_webhook_request_total\{.*result="failure".*\} [1-9]`).Match(metrics) {
 		s.Error("the metric that the page names counts nothing")
 	}
@@ -137,60 +145,63 @@ func (s *stage) unsafeDeletion() {
 		client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups.GroupResource().WithVersion(version)).Namespace("default")
 		return client.Delete(s.Context(), "nightly", options)
 	}
-	check(s, remove("v1beta1"))
+	expect.NoError(s, remove("v1beta1"))
 	if err := remove("v1"); !apierrors.IsConflict(err) {
 		s.Errorf("v1, which is stored: got %v, want a conflict", err)
 	}
 }
 
-func noEndpoints(s *stage) {
-	s.apply("nightly.yaml")
-	s.operator.endpoints(s, s.cluster)
-	s.shows()
-	s.operator.endpoints(s, s.cluster, s.operator.port())
-	s.works()
-}
-
-func noService(s *stage) {
-	s.apply("nightly.yaml")
-	s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"service": {"name": "backup-webhook"}}}}}}`)
-	s.shows()
-	s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"service": {"name": "backup-operator"}}}}}}`)
-	s.works()
-}
-
-func noPath(s *stage) {
-	s.apply("nightly.yaml")
-	s.operator.serve("/convert", nil)
-	s.shows()
-	s.operator.serve("/convert", converter(s))
-	s.works()
-}
-
-func wrongBundle(s *stage) {
-	s.apply("nightly.yaml")
-	set := func(bundle []byte) {
-		text, err := json.Marshal(bundle)
-		check(s, err)
-		s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": ` + string(text) + `}}}}}`)
+// fixed is a scenario in which something breaks, the section shows what happens then, and its fix works.
+func fixed(breaks, fix func(*stage)) func(*stage) {
+	return func(s *stage) {
+		s.apply("nightly.yaml")
+		breaks(s)
+		s.shows()
+		fix(s)
+		s.works()
 	}
-	set(newAuthority(s).pem())
-	s.shows()
-	set(s.operator.ca.pem())
-	s.works()
+}
+
+// converts has the operator convert as it should.
+func converts(s *stage) { s.operator.serve("/convert", converter(s)) }
+
+// converting returns a fault of the operator: it serves something else than its converter.
+func converting(h func(s *stage) http.Handler) func(*stage) {
+	return func(s *stage) { s.operator.serve("/convert", h(s)) }
+}
+
+// returning returns a fault of the operator: it changes the objects that it has converted.
+func returning(change func([]json.RawMessage) []json.RawMessage) func(*stage) {
+	return converting(func(s *stage) http.Handler { return answering(s, converter(s), change) })
+}
+
+// replaced returns a change of a text in each object.
+func replaced(old, text string) func([]json.RawMessage) []json.RawMessage {
+	return func(all []json.RawMessage) []json.RawMessage {
+		for i := range all {
+			all[i] = bytes.ReplaceAll(all[i], []byte(old), []byte(text))
+		}
+		return all
+	}
+}
+
+// clientConfigIs returns a change of a field of the clientConfig in the definition.
+func clientConfigIs(field string, value func(s *stage) any) func(*stage) {
+	return func(s *stage) {
+		s.patch(s, s.base.Name, map[string]any{"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{
+			"clientConfig": map[string]any{field: value(s)},
+		}}}})
+	}
+}
+
+// service is the value of the field for a Service of a name.
+func service(name string) func(*stage) any {
+	return func(*stage) any { return map[string]any{"name": name} }
 }
 
 func placeholderBundle(s *stage) {
 	s.shows()
 	s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": null}}}}}`)
-}
-
-func expired(s *stage) {
-	s.apply("nightly.yaml")
-	s.operator.certify(s, -time.Hour, operatorHost)
-	s.shows()
-	s.operator.certify(s, time.Hour, operatorHost)
-	s.works()
 }
 
 func wrongName(s *stage) {
@@ -214,14 +225,6 @@ func slow(h http.Handler) http.Handler {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		h.ServeHTTP(w, r)
 	})
-}
-
-func slowConversion(s *stage) {
-	s.apply("nightly.yaml")
-	s.operator.serve("/convert", slow(converter(s)))
-	s.shows()
-	s.operator.serve("/convert", converter(s))
-	s.works()
 }
 
 // answering has a handler's answer changed: its list of converted objects.
@@ -260,47 +263,13 @@ func (r *recorder) Header() http.Header         { return r.header }
 func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
 func (r *recorder) WriteHeader(int)             {}
 
-func changedMetadata(s *stage) {
-	s.apply("nightly.yaml")
-	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage {
-		for i := range all {
-			all[i] = bytes.ReplaceAll(all[i], []byte(`"namespace":"default"`), []byte(`"namespace":""`))
-		}
-		return all
-	}))
-	s.shows()
-	s.operator.serve("/convert", converter(s))
-	s.works()
-}
-
-func otherObject(s *stage) {
-	s.apply("nightly.yaml")
-	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage {
-		for i := range all {
-			all[i] = bytes.ReplaceAll(all[i], []byte(`"name":"nightly"`), []byte(`"name":"weekly"`))
-		}
-		return all
-	}))
-	s.shows()
-	s.operator.serve("/convert", converter(s))
-	s.works()
-}
-
-func lostObject(s *stage) {
-	s.apply("nightly.yaml")
-	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage { return all[1:] }))
-	s.shows()
-	s.operator.serve("/convert", converter(s))
-	s.works()
-}
-
 func oneBadObject(s *stage) {
 	s.apply("nightly.yaml")
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default")
 	_, err := client.Create(s.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Backup", "metadata": map[string]any{"name": "broken"}, "spec": map[string]any{"bucket": "shop"},
 	}}, metav1.CreateOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 	s.shows()
 	_, err = dynamic.NewForConfigOrDie(s.Config()).Resource(backups.GroupResource().WithVersion("v1beta1")).List(s.Context(), metav1.ListOptions{Limit: 500})
 	if status := (&apierrors.StatusError{}); !errors.As(err, &status) || status.ErrStatus.Details == nil || len(status.ErrStatus.Details.Causes) != 1 ||
@@ -308,25 +277,25 @@ func oneBadObject(s *stage) {
 		s.Errorf("got %#v, want that details.causes names the key of the object", err)
 	}
 	_, err = client.Patch(s.Context(), "broken", types.MergePatchType, []byte(`{"spec": {"path": "fixed"}}`), metav1.PatchOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 	s.works()
 }
 
 func stuckNamespace(s *stage) {
 	_, err := s.CoreV1().Namespaces().Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 	s.store("v1beta1")
 	if out := s.run(s, s.dir, "kubectl apply --namespace=team -f nightly.yaml"); !strings.Contains(out, "created") {
 		s.Fatal(out)
 	}
 	s.operator.endpoints(s, s.cluster, closedPort(s))
 	s.store("v1")
-	check(s, s.CoreV1().Namespaces().Delete(s.Context(), "team", metav1.DeleteOptions{}))
+	expect.NoError(s, s.CoreV1().Namespaces().Delete(s.Context(), "team", metav1.DeleteOptions{}))
 	s.shows()
 	s.shows()
 	// The work of the namespace controller, which a control plane for tests does not have.
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("team")
-	eventually(s, func() error { // the API server may still convert for a moment
+	expect.Eventually(s, func() error { // the API server may still convert for a moment
 		if err := client.DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			return err
 		}
@@ -337,10 +306,10 @@ func stuckNamespace(s *stage) {
 		return err
 	})
 	namespace, err := s.CoreV1().Namespaces().Get(s.Context(), "team", metav1.GetOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 	namespace.Spec.Finalizers = nil
 	_, err = s.CoreV1().Namespaces().Finalize(s.Context(), namespace, metav1.UpdateOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 }
 
 // store changes the storage version, and waits until the API server stores in it.
@@ -353,7 +322,7 @@ func (s *stage) store(version string) {
 	s.setVersions(versions)
 	// A dry run encodes the object in the storage version
 	// (apiserver/pkg/registry/generic/registry/dryrun.go), and the converter refuses this one.
-	eventually(s, func() error { return s.tryCreate(version, unconverted, nil) })
+	expect.Eventually(s, func() error { return s.tryCreate(version, unconverted, nil) })
 }
 
 func (s *stage) setVersions(versions []apiextensionsv1.CustomResourceDefinitionVersion) {
@@ -396,7 +365,7 @@ func shortName(s *stage) {
 func (s *stage) writeOld(name, file string) {
 	s.Helper()
 	text := fmt.Sprintf("apiVersion: example.com/v1beta1\nkind: Backup\nmetadata: {name: %s, namespace: default}\nspec: {target: shop/db}\n", name)
-	check(s, os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600))
+	expect.NoError(s, os.WriteFile(filepath.Join(s.dir, file), []byte(text), 0o600))
 }
 
 // applyOld applies a backup in v1beta1, as another manager.
@@ -420,7 +389,7 @@ func goneManager(s *stage) {
 	// Other writes go through.
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default")
 	b, err := client.Patch(s.Context(), "weekly", types.MergePatchType, []byte(`{"metadata": {"labels": {"a": "b"}}}`), metav1.PatchOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 	if len(b.GetManagedFields()) == 0 {
 		s.Error("the managedFields are gone")
 	}
@@ -455,10 +424,10 @@ func longQuantity(s *stage) {
 	generate := exec.CommandContext(s.Context(), "go", "tool", "-modfile=../hack/tools/go.mod", "controller-gen", "crd", "paths=./testdata/caches", "output:crd:stdout")
 	generate.Stderr = os.Stderr
 	text, err := generate.Output()
-	check(s, err)
+	expect.NoError(s, err)
 	crd := s.define(s, string(text))
 	defer func() {
-		check(s, s.definitions.ApiextensionsV1().CustomResourceDefinitions().Delete(s.Context(), crd.Name, metav1.DeleteOptions{}))
+		expect.NoError(s, s.definitions.ApiextensionsV1().CustomResourceDefinitions().Delete(s.Context(), crd.Name, metav1.DeleteOptions{}))
 	}()
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "caches"}).Namespace("default")
 	for text, accepted := range map[string]bool{"1e1.5": false, "1e-7620000": false, "1e9": true, "100Mi": true, ".5": true, "-1.e+2": true} {
@@ -488,7 +457,7 @@ func prunedField(s *stage) {
 func (o *operator) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
 	return admissionregistrationv1.WebhookClientConfig{
 		Service:  &admissionregistrationv1.ServiceReference{Namespace: operatorNamespace, Name: operatorService, Path: &path},
-		CABundle: o.ca.pem(),
+		CABundle: o.ca.PEM(),
 	}
 }
 
@@ -515,7 +484,7 @@ func (s *stage) validating(path string, timeout int32, rules []admissionregistra
 			SideEffects: new(noneOfEffect), TimeoutSeconds: &timeout, AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 }
 
 // mutating registers a mutating webhook of the operator, for backups of v1, and waits until the
@@ -529,9 +498,9 @@ func (s *stage) mutating(path string) {
 			SideEffects: new(noneOfEffect), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 	before := s.operator.called(path)
-	eventually(s, func() error {
+	expect.Eventually(s, func() error {
 		err := s.tryCreate("v1", "example", map[string]any{"bucket": "shop", "path": "db"})
 		if err == nil && s.operator.called(path) == before {
 			err = fmt.Errorf("%s has not been called", path)
@@ -559,12 +528,12 @@ func slowAdmission(s *stage) {
 func ownOperator(s *stage) {
 	s.operator.endpoints(s, s.cluster)
 	_, err := s.CoreV1().ServiceAccounts(operatorNamespace).Create(s.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
-	check(s, err)
+	expect.NoError(s, err)
 	s.validating("/validate", 10, rules("", "v1", "pods", create))
 	s.shows()
 	s.shows()
 	s.prints("kubectl run backup-operator-0 --namespace=backup-system --image=backup-operator", "pod/backup-operator-0 created")
-	check(s, s.CoreV1().Pods(operatorNamespace).Delete(s.Context(), "backup-operator-0", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
+	expect.NoError(s, s.CoreV1().Pods(operatorNamespace).Delete(s.Context(), "backup-operator-0", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
 }
 
 // mutation is a webhook that changes the spec of backups.
@@ -609,7 +578,7 @@ func unknownToSchema(s *stage) {
 	s.shows()
 	s.field("checkedBy", apiextensionsv1.JSONSchemaProps{Type: "string"})
 	s.prints("kubectl apply --server-side -f nightly.yaml", "serverside-applied")
-	eventually(s, func() error {
+	expect.Eventually(s, func() error {
 		if diff := s.command("kubectl diff --server-side -f nightly.yaml"); diff != "" {
 			return errors.New(diff)
 		}
@@ -622,7 +591,7 @@ func rewritten(s *stage) {
 	s.mutating("/admit")
 	s.apply("nightly.yaml")
 	s.shows()
-	check(s, s.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(s.Context(), "backup-operator", metav1.DeleteOptions{}))
+	expect.NoError(s, s.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(s.Context(), "backup-operator", metav1.DeleteOptions{}))
 	s.field("path", apiextensionsv1.JSONSchemaProps{Type: "string", Pattern: "[^/]$"})
 	s.prints("kubectl apply -f slash.yaml", `spec.path in body should match '[^/]$'`)
 }
@@ -646,10 +615,10 @@ func twoOwners(s *stage) {
 	}
 	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default")
 	b, err := client.Get(s.Context(), "nightly", metav1.GetOptions{})
-	check(s, err)
-	check(s, unstructured.SetNestedField(b.Object, int64(14), "spec", "keep"))
+	expect.NoError(s, err)
+	expect.NoError(s, unstructured.SetNestedField(b.Object, int64(14), "spec", "keep"))
 	_, err = client.Update(s.Context(), b, metav1.UpdateOptions{FieldManager: "backup-operator"})
-	check(s, err)
+	expect.NoError(s, err)
 	s.shows()
 	s.prints("kubectl apply --server-side --force-conflicts -f nightly.yaml", "serverside-applied")
 }

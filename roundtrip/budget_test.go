@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // slow is the variable that lets TestBudget_Slow run in a process of its own, because it fails.
@@ -54,13 +56,9 @@ func TestBudget_TimeoutKeepsReports(t *testing.T) {
 func TestCoverage_NamesWhatIsMissing(t *testing.T) {
 	reg := routes(t, byHost)
 	cfg, err := newConfigFor(reg, []Option{CRD([]byte(strings.ReplaceAll(routeDefinition, "%[1]s", "maxItems: 1,")))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := subjects(reg, cfg, reg.Kinds()[0])[0]
-	if err := s.prepare(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.prepare())
 	c := newCoverage(s.start.leaves())
 	c.add([]byte(`{"spec": {"timeout": 1, "rules": [{"host": "a"}]}}`))
 	want := "leaves 2 of 4, lists with two elements 0 of 0, in 1 objects; no object has spec.labels[*].value, spec.rules[*].path"

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // and is a conversion with two bugs.
@@ -35,18 +36,14 @@ func (b bug) reports(t *testing.T, grouped bool) (signs [][]string, failing int)
 	t.Helper()
 	reg := b.jobs(t)
 	cfg, err := newConfigFor(reg, append(b.options(t), Seed(1), Iterations(200)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	reported := &causes{}
 	for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
 		if grouped {
 			s.reported = reported
 		}
 		c, err := s.search(t.Context(), cfg.budget(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if c == nil {
 			continue
 		}

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 type (
@@ -75,16 +77,10 @@ properties:
   status: {type: object}
 `
 	v1, props := &apiextensionsv1.JSONSchemaProps{}, &apiextensions.JSONSchemaProps{}
-	if err := yaml.Unmarshal([]byte(text), v1); err != nil {
-		t.Fatal(err)
-	}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v1, props, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal([]byte(text), v1))
+	expect.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v1, props, nil))
 	structural, err := structuralschema.NewStructural(props)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var inList []string
 	for _, name := range []string{"address", "any", "closed", "data", "list", "map", "memory", "open", "port", "ratio", "template"} {
 		inList = append(inList, "spec.list[*]."+name+": roundtrip.driftingSpec has it, and the schema does not: the API server prunes it")

@@ -2,12 +2,13 @@ package roundtrip
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var jobKind = schema.GroupVersionKind{Group: jobGroup, Version: "v1", Kind: "Job"}
@@ -26,15 +27,11 @@ func TestNormalize_HidesNothingElse(t *testing.T) {
 	find := func(opts ...Option) map[Law]*counterexample {
 		reg := bugNamed(t, "dropped field").jobs(t)
 		cfg, err := newConfigFor(reg, append(opts, Funcs(jobFuncs...), Seed(1), Iterations(50)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		found := map[Law]*counterexample{}
 		for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
 			c, err := s.search(t.Context(), cfg.budget(20))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if c != nil {
 				found[s.law] = c
 			}
@@ -88,9 +85,7 @@ func TestNormalize_Unstructured(t *testing.T) {
 	s.AddKnownTypeWithName(jobKind, &hubJob{})
 	reg := untyped(t, s)
 	cfg, err := newConfigFor(reg, []Option{Normalize("anything goes", func(u *unstructured.Unstructured) { u.Object = map[string]any{} })})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	subject := &subject{registry: reg, cfg: cfg, kind: reg.Kinds()[0]}
 	object := func(version, name string) []byte {
 		return []byte(`{"apiVersion":"` + jobGroup + `/` + version + `","kind":"Job","metadata":{"name":"` + name + `"}}`)
@@ -116,8 +111,7 @@ func TestOptions_MakeNoSense(t *testing.T) {
 		{With(OutsideSchema), "see roundtrip.CRD"},
 		{CRD([]byte("kind: Job")), "roundtrip.CRD"},
 	} {
-		if _, err := newConfigFor(reg, []Option{c.option}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
+		_, err := newConfigFor(reg, []Option{c.option})
+		expect.ErrorContains(t, err, c.want)
 	}
 }

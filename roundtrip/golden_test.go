@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // The promises of a release are kept.
@@ -25,9 +26,7 @@ func TestGolden_KeepsPromises(t *testing.T) {
 	write("v1.0.0")
 	Golden(t, reg, dir, "v1.0.0")
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := []string{
 		filepath.Join(dir, "v1.0.0", "Job.v1."+jobGroup+".json"),
 		filepath.Join(dir, "v1.0.0", "Job.v1alpha1."+jobGroup+".json"),
@@ -36,9 +35,7 @@ func TestGolden_KeepsPromises(t *testing.T) {
 		t.Fatalf("got the files %q", files)
 	}
 	text, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, want := range []string{"\t\"object\": {", "\t\t\"v1alpha1\": {", `"note"`, `"replicas"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in the file:\n%s", want, text)
@@ -50,9 +47,7 @@ func TestGolden_KeepsPromises(t *testing.T) {
 	}
 
 	// Another release is written, and this one is not.
-	if err := os.WriteFile(files[0], append(text, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(files[0], append(text, '\n'), 0o600))
 	write("v1.1.0")
 	if again, err := os.ReadFile(files[0]); err != nil || len(again) != len(text)+1 {
 		t.Errorf("the file of an old release was written: %v", err)
@@ -72,12 +67,9 @@ func TestGolden_KeepsPromises(t *testing.T) {
 		{"not JSON", reg, "{", []string{"unexpected end of JSON input"}},
 		{"not an object", reg, `{"object":5}`, []string{"object: json"}},
 	} {
-		err := checkGolden(t, c.reg, []byte(c.text))
-		for _, want := range c.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: got %v, want %q", c.name, err, want)
-			}
-		}
+		t.Run(c.name, func(t *testing.T) {
+			expect.ErrorContains(t, checkGolden(t, c.reg, []byte(c.text)), c.want...)
+		})
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // folder writes files, and returns the path of the folder that has them.
@@ -15,12 +17,8 @@ func folder(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }
@@ -32,9 +30,7 @@ func TestHistory_ReadsReleasesInTheirOrder(t *testing.T) {
 		"all/v0.9.0/README.md": "not a definition", "last/crd.yaml": text,
 	})
 	c, err := newConfig([]Option{History(filepath.Join(dir, "last", "crd.yaml"), filepath.Join(dir, "all"), filepath.Join(dir, "last"))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var got []string
 	for _, r := range c.history {
 		got = append(got, strings.TrimPrefix(r.name, dir))

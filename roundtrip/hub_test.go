@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // ownedBox is the internal version of a Box, and alone has owners.
@@ -53,9 +54,7 @@ func ownedBoxes(t *testing.T) *runtime.Scheme {
 			return nil
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }
 
@@ -63,9 +62,7 @@ func ownedBoxes(t *testing.T) *runtime.Scheme {
 func boxRegistry(t *testing.T, s *runtime.Scheme) *conversion.Registry {
 	t.Helper()
 	reg := conversion.NewRegistry(s)
-	if err := conversion.AddSchemeFunctions(reg, internalBoxKind); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSchemeFunctions(reg, internalBoxKind))
 	return reg
 }
 
@@ -77,15 +74,11 @@ func TestRoundTrip_InternalHubLosesAField(t *testing.T) {
 		}
 		reg := boxRegistry(t, ownedBoxes(t))
 		cfg, err := newConfigFor(reg, []Option{Funcs(boxFuncs...), Seed(seed)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		all := map[string]*counterexample{"TestScheme": found}
 		for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
 			c, err := s.search(t.Context(), cfg.budget(20))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if c != nil {
 				all["Test"] = c
 			}
@@ -114,13 +107,9 @@ func TestNormalize_InternalHub(t *testing.T) {
 // Code that keeps a field in an annotation beside the functions is not tested without it.
 func TestRoundTrip_InternalHubLossless(t *testing.T) {
 	reg := boxRegistry(t, ownedBoxes(t))
-	if err := conversion.Lossless(reg, boxVersion.WithKind("Box")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.Lossless(reg, boxVersion.WithKind("Box")))
 	cfg, err := newConfigFor(reg, []Option{Funcs(boxFuncs...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if slices.ContainsFunc(subjects(reg, cfg, reg.Kinds()[0]), func(s *subject) bool { return s.checkValue != nil }) {
 		t.Error("the functions of a lossless version are checked without what they lose")
 	}

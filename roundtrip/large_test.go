@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A workload is as large as types of operators become: a list of pod templates.
@@ -80,9 +81,7 @@ func twins[V1Beta1, V1 runtime.Object](t *testing.T, kind string, toHub func(in 
 	err := conversion.AddSpoke(reg,
 		func(_ context.Context, in V1Beta1, out V1) error { toHub(in, out); return nil },
 		func(_ context.Context, in V1, out V1Beta1) error { fromHub(in, out); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return reg
 }
 
@@ -116,9 +115,7 @@ func shrinksTo(t *testing.T, lines int, reg *conversion.Registry) {
 	t.Helper()
 	for seed := range seeds() {
 		cfg, err := newConfigFor(reg, []Option{Seed(seed), Iterations(300)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		c, err := subjects(reg, cfg, reg.Kinds()[0])[0].search(t.Context(), cfg.budget(1))
 		if err != nil || c == nil {
 			t.Fatalf("seed %d: got %v, %v", seed, c, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A machine has what operators' types have, and its versions are the same.
@@ -87,9 +88,7 @@ func machines(t *testing.T, change func(s *machineSpec)) *conversion.Registry {
 func machineDefinition(t *testing.T) Option {
 	t.Helper()
 	text, err := os.ReadFile("testdata/machine.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return CRD(text)
 }
 
@@ -115,9 +114,7 @@ func TestDecoding_LimitedText(t *testing.T) {
 		limitedTimeout = `timeout: {type: string, maxLength: 20, pattern: '^-?([0-9]{1,5}(\.[0-9]+)?(ns|us|ms|s|m|h))+$'}`
 	)
 	text, err := os.ReadFile("testdata/machine.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, test := range map[string]struct {
 		replace []string
 		want    string // of the report
@@ -132,9 +129,7 @@ func TestDecoding_LimitedText(t *testing.T) {
 			others := []string{"maxSurge: {", "maxSurge: {minimum: -2147483648, maximum: 2147483647, ", "seen: {type: string, format: date-time}", "seen: {type: string, enum: ['2000-01-01T00:00:00.000000Z']}"}
 			definition := strings.NewReplacer(append(others, test.replace...)...).Replace(string(text))
 			cfg, err := newConfigFor(reg, []Option{CRD([]byte(definition)), Seed(1)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			checked := 0
 			for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
 				if s.law != Decoding {
@@ -178,16 +173,12 @@ func TestMachine_MistakesAreFound(t *testing.T) {
 		reg := machines(t, change)
 		for _, options := range [][]Option{{Seed(1)}, {Seed(1), machineDefinition(t)}} {
 			cfg, err := newConfigFor(reg, options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			found := false
 			for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
 				if s.law == RoundTrip {
 					c, err := s.search(t.Context(), cfg.budget(18))
-					if err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, err)
 					found = found || c != nil
 				}
 			}
@@ -202,20 +193,14 @@ func TestMachine_MistakesAreFound(t *testing.T) {
 func TestTypeGenerator_AllFields(t *testing.T) {
 	reg := machines(t, nil)
 	g, err := newTypeGenerator(reg, &config{}, reg.Kinds()[0], "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const objects = 200
 	there := map[string]int{}
 	for i := range objects {
 		text, err := g.object(t.Context(), draw.New(1, "machine", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var m struct{ Spec, Status map[string]any }
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(text, &m))
 		for name := range m.Spec {
 			there[name]++
 		}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/typecrd"
 )
 
@@ -136,9 +137,7 @@ func (b podBug) registry(t testing.TB) *conversion.Registry {
 			out.Spec = in.DeepCopyObject().(*workers).Spec
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return reg
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestUser is what [runTestOfAUser] runs, in a process of its own: the tests in which
@@ -43,9 +44,7 @@ func TestUser(t *testing.T) {
 		err := conversion.AddSpoke(reg,
 			func(_ context.Context, in *hubJob, out *alphaJob) error { fromHub(in, out); return nil },
 			func(_ context.Context, in *alphaJob, out *hubJob) error { toHub(in, out); return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		Test(t, reg, jobs)
 	case "options":
 		Test(t, bugs[0].jobs(t), Without("gravity", "it is heavy"), Without(Partial, ""), Iterations(0))
@@ -132,9 +131,7 @@ func TestTrace_LastObject(t *testing.T) {
 			}
 			last := func() string {
 				text, err := os.ReadFile(trace)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				return string(text)
 			}
 			output := run()
@@ -224,12 +221,8 @@ func untyped(t *testing.T, s *runtime.Scheme) *conversion.Registry {
 	}
 	reg := conversion.NewRegistry(s)
 	job := schema.GroupKind{Group: "batch.example.com", Kind: "Job"}
-	if err := conversion.AddUnstructuredSpoke(reg, job.WithVersion("v1alpha1"), "v1", rename("remark", "note"), rename("note", "remark")); err != nil {
-		t.Fatal(err)
-	}
-	if err := conversion.AddFields(reg, job.WithVersion("v1beta1"), "v1", conversion.Rename("spec.repeat", "spec.replicas")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddUnstructuredSpoke(reg, job.WithVersion("v1alpha1"), "v1", rename("remark", "note"), rename("note", "remark")))
+	expect.NoError(t, conversion.AddFields(reg, job.WithVersion("v1beta1"), "v1", conversion.Rename("spec.repeat", "spec.replicas")))
 	return reg
 }
 
@@ -260,19 +253,13 @@ func TestTest_Parallel(t *testing.T) {
 func TestGenerator_Deterministic(t *testing.T) {
 	reg := bug{}.jobs(t)
 	g, err := newGenerator(reg, &config{funcs: jobFuncs}, reg.Kinds()[0], "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for i := range 20 {
 		src := draw.New(1, "name", i)
 		object, err := g.object(t.Context(), src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		again, err := g.object(t.Context(), draw.Replay(src.Tree()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(string(object), string(again)); diff != "" {
 			t.Errorf("(-first +again):\n%s", diff)
 		}

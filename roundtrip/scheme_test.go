@@ -23,6 +23,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Box is a type that is right, with methods for protobuf. Each type below has one method
@@ -195,9 +196,7 @@ func internalBoxes(t *testing.T, convert func(out *Box)) *runtime.Scheme {
 			return nil
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }
 
@@ -222,9 +221,7 @@ var boxFuncs = []any{
 func findInScheme(t *testing.T, s *runtime.Scheme, seed uint64, only Law, funcs ...any) map[Law]*counterexample {
 	t.Helper()
 	cfg, err := newConfigForScheme(s, []Option{Funcs(boxFuncs...), Funcs(funcs...), Seed(seed), Iterations(200)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	found := map[Law]*counterexample{}
 	for _, kind := range kindsOf(s) {
 		all := schemeSubjects(conversion.NewRegistry(s), cfg, kind)
@@ -233,9 +230,7 @@ func findInScheme(t *testing.T, s *runtime.Scheme, seed uint64, only Law, funcs 
 				continue
 			}
 			c, err := sub.search(t.Context(), cfg.budget(len(all)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if c != nil {
 				found[sub.law] = c
 			}
@@ -426,36 +421,24 @@ func TestTestScheme_EqualValues(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{})
 	cfg, err := newConfigForScheme(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	g, err := newTypeGenerator(conversion.NewRegistry(s), cfg, kindsOf(s)[0], "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	equal := map[bool]int{}
 	for i := range 100 {
 		src := draw.New(1, "name", i)
 		a, err := g.value(src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		stream := src.Stream()
 		if k := slices.IndexFunc(stream[len(stream)/2:], func(v uint64) bool { return v > 0 }); k >= 0 {
 			stream[len(stream)/2+k] /= 2
 		}
 		nearly, err := g.value(draw.Of(stream))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		text, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		read := &corev1.Pod{}
-		if err := json.Unmarshal(text, read); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(text, read))
 		for _, b := range []runtime.Object{a.DeepCopyObject(), nearly, read} {
 			want := equality.Semantic.DeepEqual(a, b)
 			equal[want]++

@@ -19,6 +19,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	crdschema "github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -69,9 +70,7 @@ func fault[A, B any](issue, name, was, is, hub string, to func(in A) (B, error),
 		}, func(_ context.Context, in *hubThing[B], out *betaThing[A]) error {
 			return apply(in.Spec, &out.Spec, from)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return reg
 	}}
 }
@@ -228,9 +227,7 @@ func historyOf(t testing.TB, texts ...string) Option {
 	return func(c *config) {
 		for i, text := range texts {
 			d, err := crdschema.Parse([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			c.history = append(c.history, release{d, fmt.Sprintf("v0.%d", i+1), ""})
 		}
 	}
@@ -345,9 +342,7 @@ func TestTotal_LosslessLosesNothing(t *testing.T) {
 		reg := f.registry(t)
 		if lossless {
 			beta := schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Thing"}
-			if err := conversion.Lossless(reg, beta); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, conversion.Lossless(reg, beta))
 		}
 		text := thingDefinition(byWebhook, "v1", `{}`, anyNumber)
 		return findIn(t, reg, Total, CRD([]byte(text)), historyOf(t, text), Iterations(100))[Total]
@@ -387,12 +382,10 @@ func TestRefuse_AllowsErrorsAndNoPanics(t *testing.T) {
 		t.Errorf("got %v", c)
 	}
 	today := CRD([]byte(thingDefinition(byWebhook, "v1", smallNumber, smallNumber)))
-	if _, err := newConfigFor(f.registry(t), []Option{today, anything}); err == nil || !strings.Contains(err.Error(), "roundtrip.Refuse: it needs earlier releases") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := newConfig([]Option{Refuse("", nil)}); err == nil || !strings.Contains(err.Error(), "roundtrip.Refuse: it needs a reason") {
-		t.Errorf("got %v", err)
-	}
+	_, err := newConfigFor(f.registry(t), []Option{today, anything})
+	expect.ErrorContains(t, err, "roundtrip.Refuse: it needs earlier releases")
+	_, err = newConfig([]Option{Refuse("", nil)})
+	expect.ErrorContains(t, err, "roundtrip.Refuse: it needs a reason")
 }
 
 // A field that was unknown and is known today had any value.
@@ -435,9 +428,7 @@ func TestTotal_WaysToBeStored(t *testing.T) {
 	} {
 		today := CRD([]byte(thingDefinition(strategy, "v1", smallNumber, smallNumber)))
 		c, err := newConfigFor(reg, []Option{today, releases})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got := map[string][]string{}
 		for _, stored := range reg.Kinds()[0].Versions {
 			for _, o := range c.origins(reg.Kinds()[0], stored) {
@@ -471,9 +462,7 @@ func TestTotal_TheServerCannotReadThem(t *testing.T) {
 					apiservertest.Manifests([]byte(thingDefinition(byWebhook, "v1", f.is, f.hub))),
 					apiservertest.Handler(conversion.NewHandler(f.registry(t))))
 				client, err := dynamic.NewForConfig(server.Config())
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				things := schema.GroupVersionResource{Group: "example.com", Version: c.subject.path[1], Resource: "things"}
 				_, err = client.Resource(things).List(t.Context(), metav1.ListOptions{})
 				if (err != nil) != fails || fails && !strings.Contains(err.Error(), "cannot convert Thing") {

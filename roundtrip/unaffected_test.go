@@ -17,6 +17,7 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -171,9 +172,7 @@ func routes(t testing.TB, restore restore) *conversion.Registry {
 	if restore == nil && err == nil {
 		err = conversion.Lossless(reg, kind)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return reg
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // The server's messages are recognised by their words. When one of them changes, an entry
@@ -20,9 +21,7 @@ func TestAdvices_EachMatchesAMessage(t *testing.T) {
 	advised := make([]bool, len(advices))
 	for _, text := range texts {
 		found, err := schema.Check([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, p := range found {
 			if i := schema.AdviceFor(p); i >= 0 {
 				advised[i] = true

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // recorded has the warnings of a server.
@@ -67,13 +68,9 @@ func TestCheck_LikeTheAPIServer(t *testing.T) {
 			config := rest.CopyConfig(cp.Config())
 			config.WarningHandlerWithContext = got
 			client, err := apiextensionsclient.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			body, err := yaml.YAMLToJSON([]byte(test.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			err = client.ApiextensionsV1().RESTClient().Post().Resource("customresourcedefinitions").
 				Param("dryRun", "All").Param("fieldValidation", "Strict").
 				SetHeader("Content-Type", "application/json").Body(body).Do(t.Context()).Error()
@@ -85,9 +82,7 @@ func TestCheck_LikeTheAPIServer(t *testing.T) {
 				delete(got, `unrecognized format "k8s-short-name"`)
 			}
 			found, err := schema.Check([]byte(test.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			want, refused := recorded{}, false
 			for _, f := range found {
 				switch {

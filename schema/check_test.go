@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // withSchema returns a small definition with a schema, which begins on line 13.
@@ -67,9 +69,7 @@ func linesWith(word, text string) (lines []int) {
 func problems(t testing.TB, text string) (all []string) {
 	t.Helper()
 	found, err := schema.Check([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, f := range found {
 		all = append(all, f.String())
 	}
@@ -209,9 +209,7 @@ func TestCheck_EachFault(t *testing.T) {
 	for _, test := range problemCases() {
 		t.Run(test.name, func(t *testing.T) {
 			found, err := schema.Check([]byte(test.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			want := strings.Replace(test.want, ": spec.validation", ": spec.versions[0].schema", 1)
 			for _, f := range found {
 				if strings.Contains(message(f.String()), message(want)) {
@@ -281,13 +279,10 @@ not: 3}`)
 
 func TestNew_WhereTheServerPanics(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal([]byte(withSchema(`{type: object, properties: {
-a: {type: object, additionalProperties: true, x-kubernetes-validations: [{rule: 'true', fieldPath: .a.b}]}}}`)), crd); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := schema.New(crd); err == nil || !strings.Contains(err.Error(), "the server's validation panics") {
-		t.Errorf("New: %v", err)
-	}
+	expect.NoError(t, yaml.Unmarshal([]byte(withSchema(`{type: object, properties: {
+a: {type: object, additionalProperties: true, x-kubernetes-validations: [{rule: 'true', fieldPath: .a.b}]}}}`)), crd))
+	_, err := schema.New(crd)
+	expect.ErrorContains(t, err, "the server's validation panics")
 }
 
 // A definition with a warning can be used, and the warning says that it is one.
@@ -373,9 +368,7 @@ func TestCheck_SharedByAllVersions(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	found, err := schema.Check([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got := []string{found[0].Version, found[1].Version}; !cmp.Equal(got, []string{"v1beta1", "v1"}) {
 		t.Errorf("the versions are %s", got)
 	}
@@ -406,9 +399,7 @@ func TestCheck_Lines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := schema.Check([]byte(test.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var lines []int
 			for _, f := range found {
 				lines = append(lines, f.Line)
@@ -446,10 +437,7 @@ func TestCheck_NoDefinition(t *testing.T) {
 func TestCheck_SaysWhatTheServerSays(t *testing.T) {
 	for name, text := range refused(t) {
 		t.Run(name, func(t *testing.T) {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if err := yaml.Unmarshal([]byte(text), crd); err != nil {
-				t.Fatal(err)
-			}
+			crd := testobj.As[apiextensionsv1.CustomResourceDefinition](t, text)
 			causes := 0
 			if _, err := schema.New(crd); err != nil {
 				causes = 1 // a crash, of which there is no status
@@ -467,13 +455,9 @@ func TestCheck_SaysWhatTheServerSays(t *testing.T) {
 func TestCheck_GoodDefinitions(t *testing.T) {
 	for _, file := range []string{"testdata/pizza.yaml", "testdata/everything.yaml"} {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		found, err := schema.Check(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, f := range found {
 			if !f.Warning {
 				t.Errorf("%s:%s", file, f)

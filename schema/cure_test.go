@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // cure is what an advice says to do, as pairs of old and new text. A list of them has the
@@ -92,9 +93,7 @@ func eachCure(t *testing.T, f func(t *testing.T, text string)) {
 func TestAdvice_RemovesTheFault(t *testing.T) {
 	eachCure(t, func(t *testing.T, text string) {
 		found, err := schema.Check([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, f := range found {
 			t.Errorf("%s\n%s", f, text)
 		}
@@ -108,13 +107,9 @@ func TestAdvice_IsTakenByTheServer(t *testing.T) {
 		warnings := recorded{}
 		config.WarningHandlerWithContext = warnings
 		client, err := apiextensionsclient.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		body, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		err = client.ApiextensionsV1().RESTClient().Post().Resource("customresourcedefinitions").
 			Param("dryRun", "All").Param("fieldValidation", "Strict").
 			SetHeader("Content-Type", "application/json").Body(bytes.NewReader(body)).Do(t.Context()).Error()

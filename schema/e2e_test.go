@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/crdfuzz"
 	"github.com/crdkit/crdkit/test/differential"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -20,21 +21,12 @@ func TestRequests_LikeTheAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	tally := &differential.Tally{}
-	if err := differential.RunAll(t.Context(), server, tally, traps(t)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, differential.RunAll(t.Context(), server, tally, traps(t)))
 	for name, text := range refused(t) {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict([]byte(text), crd); err != nil {
-			t.Fatal(err)
-		}
-		if err := differential.CompareDefinition(t.Context(), server, tally, name, crd); err != nil {
-			t.Fatal(err)
-		}
+		crd := testobj.As[apiextensionsv1.CustomResourceDefinition](t, text)
+		expect.NoError(t, differential.CompareDefinition(t.Context(), server, tally, name, crd))
 	}
 	report(t, tally)
 }
@@ -47,13 +39,10 @@ func TestRequests_RandomObjects(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	tally := &differential.Tally{Limit: tier.Pick(300, 2000)}
-	if _, err := crdfuzz.Run(t.Context(), server, tally, 1, -1); err != nil {
-		t.Fatal(err)
-	}
+	_, err = crdfuzz.Run(t.Context(), server, tally, 1, -1)
+	expect.NoError(t, err)
 	report(t, tally)
 }
 
@@ -77,9 +66,7 @@ func traps(t testing.TB) (suites []*differential.Suite) {
 	}
 	for _, file := range files {
 		suite, err := differential.ReadSuite(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		suites = append(suites, suite)
 	}
 	return suites

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // soon fails t if f takes long.
@@ -37,9 +38,7 @@ func FuzzParse(f *testing.F) {
 	for _, suite := range traps(f) {
 		suite.CRD.APIVersion, suite.CRD.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 		text, err := yaml.Marshal(suite.CRD)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.NoError(f, err)
 		f.Add(text)
 	}
 	for _, text := range refused(f) {
@@ -84,13 +83,9 @@ func FuzzCreate(f *testing.F) {
 		for _, c := range suite.Cases {
 			if c.Object != nil {
 				text, err := yaml.Marshal(c.Object)
-				if err != nil {
-					f.Fatal(err)
-				}
+				expect.NoError(f, err)
 				j, err := yaml.YAMLToJSON(text)
-				if err != nil {
-					f.Fatal(err)
-				}
+				expect.NoError(f, err)
 				f.Add(append([]byte(`{"apiVersion":"all.example.com/v1","kind":"All","metadata":{"name":"x"},`), j[1:]...))
 			}
 			f.Add([]byte(strings.NewReplacer(suite.CRD.Spec.Group, "all.example.com", `"kind":"`+suite.CRD.Spec.Names.Kind, `"kind":"All`).Replace(c.Raw)))

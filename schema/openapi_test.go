@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // The steps of a version are compared with a real server elsewhere. Those of its schema
@@ -24,18 +25,12 @@ func TestSchema_AgreesWithVersion(t *testing.T) {
 			continue // such a definition has none of the steps but validation
 		}
 		d, err := schema.New(suite.CRD)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, spec := range suite.CRD.Spec.Versions {
 			text, err := json.Marshal(spec.Schema.OpenAPIV3Schema)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			bare, err := schema.ParseSchema(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(d.Version(spec.Name).Structural(), bare.Structural()); diff != "" {
 				t.Errorf("%s: the structural schema (-version +schema):\n%s", suite.About, diff)
 			}

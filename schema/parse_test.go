@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 func pizzaYAML(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile("testdata/pizza.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(data)
 }
 
@@ -42,9 +42,7 @@ func TestParse_ManyForms(t *testing.T) {
 	a, b := tiny("apples"), tiny("bananas")
 	asJSON := func(text string) string {
 		j, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return string(j)
 	}
 	indent := func(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
@@ -59,9 +57,7 @@ func TestParse_ManyForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			definitions, err := schema.ParseAll([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var kinds []string
 			for _, d := range definitions {
 				kinds = append(kinds, d.GroupKind().String())
@@ -91,9 +87,7 @@ func TestParse_NoDefinition(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := schema.Parse([]byte(test.text))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %s", err, test.want)
-			}
+			expect.ErrorContains(t, err, test.want)
 		})
 	}
 }
@@ -185,19 +179,12 @@ func TestParse_RefusedDefinition(t *testing.T) {
 		"known: {type: object,", "known: {",
 	).Replace(pizzaYAML(t))
 	_, err := schema.Parse([]byte(text))
-	if err == nil {
-		t.Fatal("it is accepted")
-	}
-	for _, want := range []string{
+	expect.ErrorContains(t, err,
 		`CustomResourceDefinition.apiextensions.k8s.io "pizza.restaurant.example.com" is invalid: [`,
 		`metadata.name: Invalid value: "pizza.restaurant.example.com": must be spec.names.plural+"."+spec.group`,
 		`spec.versions[1].schema.openAPIV3Schema.properties[spec].properties[toppings].uniqueItems: Forbidden`,
 		`spec.versions[1].schema.openAPIV3Schema.properties[spec].properties[anything].properties[known].type: Required value`,
-	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	)
 }
 
 func TestNew_NilDefinition(t *testing.T) {
@@ -208,14 +195,10 @@ func TestNew_NilDefinition(t *testing.T) {
 
 // New leaves the definition as it is.
 func TestNew_LeavesTheDefinition(t *testing.T) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal([]byte(pizzaYAML(t)), crd); err != nil {
-		t.Fatal(err)
-	}
+	crd := testobj.As[apiextensionsv1.CustomResourceDefinition](t, pizzaYAML(t))
 	before := crd.DeepCopy()
-	if _, err := schema.New(crd); err != nil {
-		t.Fatal(err)
-	}
+	_, err := schema.New(crd)
+	expect.NoError(t, err)
 	if diff := cmp.Diff(before, crd); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
@@ -241,9 +224,7 @@ spec:
 // Old definitions are served as they were.
 func TestParse_OldDefinitions(t *testing.T) {
 	d, err := schema.Parse([]byte(oldDefinition))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	v := d.Version("v1")
 	text := `{"apiVersion":"example.com/v1","kind":"Oldie","metadata":{"name":"o"},"other":null,"spec":{"size":4,"more":[{}]}}`
 	o := object(t, text)
@@ -260,15 +241,12 @@ func TestParse_OldDefinitions(t *testing.T) {
 	}
 	// The same with pruning needs a structural schema.
 	pruning := strings.Replace(oldDefinition, "spec:\n", "spec:\n  preserveUnknownFields: false\n", 1)
-	if _, err := schema.Parse([]byte(pruning)); err == nil || !strings.Contains(err.Error(), "openAPIV3Schema.type: Required value") {
-		t.Errorf("got %v", err)
-	}
+	_, err = schema.Parse([]byte(pruning))
+	expect.ErrorContains(t, err, "openAPIV3Schema.type: Required value")
 	// And v1 has it too.
 	v1 := strings.Replace(tiny("apples"), "spec:\n", "spec:\n  preserveUnknownFields: true\n", 1)
 	d, err = schema.Parse([]byte(v1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if pruned := d.Version("v1").Prune(object(t, `{"kind":"Apples","a":{"b":1}}`)); pruned != nil {
 		t.Errorf("pruned %v", pruned)
 	}
@@ -281,9 +259,7 @@ func TestParse_SameSchemas(t *testing.T) {
 `, 1)
 	text = string(bytes.ReplaceAll([]byte(text), []byte("{type: object}"), []byte("{type: object, properties: {size: {type: integer}}}")))
 	d, err := schema.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, v := range d.Versions() {
 		if _, ok := d.Version(v).Structural().Properties["size"]; !ok {
 			t.Errorf("%s has no schema", v)

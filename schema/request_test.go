@@ -13,11 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // TestRequests_Traps checks what testdata/traps say of each request. That the server
@@ -25,9 +26,7 @@ import (
 func TestRequests_Traps(t *testing.T) {
 	for _, suite := range traps(t) {
 		t.Run(suite.CRD.Spec.Group, func(t *testing.T) {
-			if err := suite.RunOffline(t.Context(), t); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, suite.RunOffline(t.Context(), t))
 		})
 	}
 }
@@ -54,9 +53,7 @@ func TestCreate_ReturnsWhatIsStored(t *testing.T) {
 		"apiVersion":"restaurant.example.com/v1","kind":"Pizza",
 		"metadata":{"name":"p","uid":"u","resourceVersion":"","creationTimestamp":"2020-01-01T00:00:00Z","managedFields":[{"manager":"m"}],"generation":8},
 		"spec":{"toppings":[{"name":"ham","colour":"pink"}]},"status":{"slices":1}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"default","generation":1},
 		"spec":{"size":"large","toppings":[{"name":"ham","amount":1}]}}`
 	same(t, want, out.Object)
@@ -69,9 +66,7 @@ func TestCreate_ReturnsWhatIsStored(t *testing.T) {
 // Create in another version loses what the storage version lacks.
 func TestCreate_InAnotherVersion(t *testing.T) {
 	out, err := pizza().Version("v1alpha1").Create(t.Context(), []byte("apiVersion: restaurant.example.com/v1alpha1\nkind: Pizza\nmetadata: {name: p}\nspec: {toppings: [ham]}\n"), schema.Namespace("rome"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	metadata := `"kind":"Pizza","metadata":{"name":"p","namespace":"rome","generation":1}`
 	// The list of strings is not a list of objects, but that is not checked.
 	same(t, `{"apiVersion":"restaurant.example.com/v1",`+metadata+`,"spec":{"toppings":["ham"]}}`, out.Stored)
@@ -100,9 +95,7 @@ func TestRequests_CannotBeServed(t *testing.T) {
 	crd := strings.Replace(pizzaYAML(t), "served: true\n    storage: false", "served: false\n    storage: false", 1)
 	crd = strings.Replace(crd, "scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://example.com/'}}}\n  scope:", 1)
 	d, err := schema.Parse([]byte(crd))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	body := []byte(`{` + head + `}`)
 	for _, test := range []struct {
 		name, want string
@@ -133,9 +126,7 @@ func second[T any](_ T, err error) error { return err }
 func TestCreate_WebhookConverts(t *testing.T) {
 	crd := strings.Replace(pizzaYAML(t), "scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://example.com/'}}}\n  scope:", 1)
 	d, err := schema.Parse([]byte(crd))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	out, err := d.Version("v1alpha1").Create(t.Context(), []byte(`{"apiVersion":"restaurant.example.com/v1alpha1","kind":"Pizza","metadata":{"name":"p"}}`))
 	if err != nil || out.Stored != nil || out.Object == nil {
 		t.Errorf("got %+v, %v", out, err)
@@ -147,14 +138,10 @@ func TestUpdate_KeepsWhatTheServerKnows(t *testing.T) {
 	body := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","resourceVersion":"RV"},"spec":{"size":"small","toppings":[]},"status":{"slices":9}}`
 	v := pizza().Version("v1")
 	out, err := v.Update(t.Context(), []byte(strings.Replace(body, "RV", "7", 1)), []byte(old))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	same(t, `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","uid":"u","generation":4,"creationTimestamp":"2020-01-01T00:00:00Z"},"spec":{"size":"small","toppings":[]},"status":{"slices":1}}`, out.Object)
 	out, err = v.UpdateStatus(t.Context(), []byte(strings.Replace(body, "RV", "7", 1)), []byte(old))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	same(t, `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","uid":"u","generation":3,"creationTimestamp":"2020-01-01T00:00:00Z"},"spec":{"size":"large","toppings":[]},"status":{"slices":9}}`, out.Object)
 	if _, err := v.Update(t.Context(), []byte(strings.Replace(body, "RV", "6", 1)), []byte(old)); !apierrors.IsConflict(err) {
 		t.Errorf("got %v", err)
@@ -183,14 +170,10 @@ func TestCreate_StatusWithADefault(t *testing.T) {
 		"storage: true,", "storage: true, subresources: {status: {}},",
 		"{type: object}", "{type: object, properties: {status: {type: string, default: new}}}",
 	).Replace(tiny("apples"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	object := `{"apiVersion":"example.com/v1","kind":"Apples","metadata":{"name":"a","generation":1}}`
 	out, err := d.Version("v1").Create(t.Context(), []byte(object))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	same(t, object, out.Stored)
 	same(t, strings.TrimSuffix(object, "}")+`,"status":"new"}`, out.Object)
 }
@@ -221,13 +204,9 @@ func TestDefinition_Concurrent(t *testing.T) {
 func TestResult_UnstructuredHasWholeNumbers(t *testing.T) {
 	body := []byte(`{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[{"name":"ham","amount":2}]}}`)
 	out, err := pizza().Version("v1").Create(t.Context(), body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	u, err := out.Unstructured()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := map[string]any{"size": "large", "toppings": []any{map[string]any{"name": "ham", "amount": int64(2)}}}
 	if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -240,9 +219,7 @@ func TestResult_UnstructuredHasWholeNumbers(t *testing.T) {
 func TestCreate_EndsWithTheContext(t *testing.T) {
 	d, err := schema.Parse([]byte(strings.Replace(tiny("apples"), "{type: object}",
 		"{type: object, properties: {a: {type: array, maxItems: 5000, items: {type: integer}, x-kubernetes-validations: [{rule: 'self.all(x, x == 0)'}]}}}", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	body := []byte(`{"apiVersion":"example.com/v1","kind":"Apples","metadata":{"name":"a"},"a":[` + strings.Repeat("0,", 4999) + `0]}`)
 	v := d.Version("v1")
 	if _, err := v.Create(t.Context(), body); err != nil {
@@ -270,10 +247,7 @@ func TestSteps_LikeTheRequests(t *testing.T) {
 			`"spec":{"size":"huge","toppings":[{"name":"ham"},{"name":"ham"}],"crust":{"thick":1}},"status":{"slices":"two"}`,
 		} {
 			decoded := func(text []byte) map[string]any {
-				u := &unstructured.Unstructured{}
-				if err := u.UnmarshalJSON(text); err != nil {
-					t.Fatal(err)
-				}
+				u := testobj.Parse(t, string(text))
 				v.Prune(u.Object)
 				v.Default(u.Object)
 				return u.Object

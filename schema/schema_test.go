@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // pizza is testdata/pizza.yaml, compiled once.
@@ -28,10 +29,7 @@ var pizza = sync.OnceValue(func() *schema.Definition {
 // object decodes JSON as the server does.
 func object(t testing.TB, text string) map[string]any {
 	t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	u := testobj.Parse(t, text)
 	return u.Object
 }
 

@@ -9,6 +9,7 @@ import (
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // twoVersions stores v1, where the field is a; v2 has b instead, with a default of its own for c.
@@ -37,25 +38,18 @@ func rename(_ context.Context, object []byte, to runtimeschema.GroupVersion) ([]
 
 func TestConvert_IsCalledForOtherVersions(t *testing.T) {
 	d, err := schema.Parse([]byte(twoVersions))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	stored := []byte(`{"apiVersion":"example.com/v1","kind":"Pair","metadata":{"name":"x","uid":"u"},"a":"1"}`)
 	v2 := d.Version("v2")
-	if _, err := v2.Read(t.Context(), stored); err == nil || !strings.Contains(err.Error(), "give Convert") {
-		t.Errorf("without Convert: %v", err)
-	}
+	_, err = v2.Read(t.Context(), stored)
+	expect.ErrorContains(t, err, "give Convert")
 	read, err := v2.Read(t.Context(), stored, schema.Convert(rename))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if want := `{"apiVersion":"example.com/v2","b":"1","kind":"Pair","metadata":{"generation":1,"name":"x","uid":"u"}}`; string(read.Object) != want {
 		t.Errorf("read as v2: %s, want %s", read.Object, want)
 	}
 	written, err := v2.Update(t.Context(), []byte(strings.Replace(string(read.Object), `"1"`, `"2"`, 1)), stored, schema.Convert(rename))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	// The default of v2 does not reach the storage version.
 	if want := `{"a":"2","apiVersion":"example.com/v1","kind":"Pair","metadata":{"generation":2,"name":"x","uid":"u"}}`; string(written.Stored) != want {
 		t.Errorf("stored: %s, want %s", written.Stored, want)
@@ -68,9 +62,7 @@ func TestConvert_IsCalledForOtherVersions(t *testing.T) {
 // The rules are those of the server for the answer of a webhook.
 func TestConvert_IsHeldToTheRules(t *testing.T) {
 	d, err := schema.Parse([]byte(twoVersions))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const head = `{"apiVersion":"example.com/v2","kind":"Pair",`
 	for answer, want := range map[string]string{
 		`{`: `unexpected end of JSON input`,
@@ -100,9 +92,7 @@ func TestConvert_IsHeldToTheRules(t *testing.T) {
 
 func TestConvert_LeavesMetadataAlone(t *testing.T) {
 	d, err := schema.Parse([]byte(twoVersions))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	out, err := d.Version("v2").Read(t.Context(), []byte(`{"apiVersion":"example.com/v1","kind":"Pair","metadata":{"name":"x","finalizers":["example.com/f"],"labels":{"a":"b"}}}`),
 		schema.Convert(func(context.Context, []byte, runtimeschema.GroupVersion) ([]byte, error) {
 			return []byte(`{"apiVersion":"example.com/v2","kind":"Pair","metadata":{"name":"x","finalizers":[],"annotations":{"c":"d"}}}`), nil

@@ -17,6 +17,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var gv = schema.GroupVersion{Group: "example.com", Version: "v1"}
@@ -27,9 +28,7 @@ func TestNew_KindsAndVersions(t *testing.T) {
 		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, gv := range []schema.GroupVersion{v1alpha1.GroupVersion, v1beta1.GroupVersion} {
 		for _, kind := range []string{"Pizza", "PizzaList", "ListOptions", "WatchEvent"} {
 			if !s.Recognizes(gv.WithKind(kind)) {
@@ -93,9 +92,7 @@ func TestNew_VersionPriority(t *testing.T) {
 		{slices.Concat([]scheme.Option{own}, opts), []schema.GroupVersion{of("v2"), of("v11beta2"), of("v10")}},
 	} {
 		s, err := scheme.New(c.opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(c.want, s.PrioritizedVersionsForGroup("example.com")); diff != "" {
 			t.Errorf("preferred versions (-want +got):\n%s", diff)
 		}
@@ -161,9 +158,7 @@ func TestCheck_TypesOfFunctions(t *testing.T) {
 		"scheme: example.com/v2: the type scheme_test.GoodList of kind WellList has several names: " + fmt.Sprintf(names, "List", "List"),
 	}
 	s := runtime.NewScheme()
-	if err := install(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, install(s))
 	_, err := scheme.New(scheme.Functions(install))
 	for name, err := range map[string]error{"New": err, "Check": scheme.Check(s)} {
 		if err == nil {
@@ -180,9 +175,7 @@ func TestCheck_TypesOfKubernetes(t *testing.T) {
 		scheme.Functions(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme),
 		scheme.Version(gv, &Good{}, &GoodList{}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if err := scheme.Check(s); err != nil {
 		t.Error(err)
 	}
@@ -194,17 +187,13 @@ func TestNew_TwoTypesForOneKind(t *testing.T) {
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Version(v1beta1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
 	)
-	if err == nil || !strings.Contains(err.Error(), "Double registration of different types") {
-		t.Errorf("got error %v, want a double registration", err)
-	}
+	expect.ErrorContains(t, err, "Double registration of different types")
 }
 
 func TestNew_InternalVersionNeedsNoTags(t *testing.T) {
 	internal := schema.GroupVersion{Group: "example.com", Version: runtime.APIVersionInternal}
 	s, err := scheme.New(scheme.Version(internal, &Untagged{}, &UntaggedList{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !s.Recognizes(internal.WithKind("Untagged")) {
 		t.Error("the internal kind is not known")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var (
@@ -22,9 +23,7 @@ var (
 
 func TestAPIServer_AddsStatus(t *testing.T) {
 	s, err := scheme.New(alphaTypes, scheme.APIServer())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if kinds, unversioned, err := s.ObjectKinds(&metav1.Status{}); err != nil || !unversioned || kinds[0].Version != "v1" {
 		t.Errorf("got %v, %t, %v", kinds, unversioned, err)
 	}
@@ -32,12 +31,8 @@ func TestAPIServer_AddsStatus(t *testing.T) {
 
 func TestInstall_ExtendsAScheme(t *testing.T) {
 	s := runtime.NewScheme()
-	if err := scheme.Install(s, betaTypes); err != nil {
-		t.Fatal(err)
-	}
-	if err := scheme.Install(s, alphaTypes); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, scheme.Install(s, betaTypes))
+	expect.NoError(t, scheme.Install(s, alphaTypes))
 	if !s.Recognizes(v1beta1.GroupVersion.WithKind("Pizza")) || !s.Recognizes(pizzaKind) {
 		t.Error("a version is missing")
 	}

@@ -12,6 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	webhookclient "k8s.io/apiserver/pkg/util/webhook"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 type resolver struct{ url *url.URL }
@@ -31,12 +33,12 @@ func TestAPIServer_OfferedProtocols(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	addr, err := url.Parse(server.URL)
-	check(t, err)
+	expect.NoError(t, err)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	manager, err := webhookclient.NewClientManager([]schema.GroupVersion{admissionv1.SchemeGroupVersion}, admissionv1.AddToScheme)
-	check(t, err)
+	expect.NoError(t, err)
 	auth, err := webhookclient.NewDefaultAuthenticationInfoResolver("")
-	check(t, err)
+	expect.NoError(t, err)
 	manager.SetAuthenticationInfoResolver(auth)
 	manager.SetServiceResolver(resolver{addr})
 	for name, c := range map[string]struct {
@@ -48,7 +50,7 @@ func TestAPIServer_OfferedProtocols(t *testing.T) {
 	} {
 		c.config.CABundle = ca
 		client, err := manager.HookClient(c.config)
-		check(t, err)
+		expect.NoError(t, err)
 		_ = client.Post().Body([]byte("{}")).Do(t.Context()) // a handshake suffices
 		if diff := cmp.Diff(c.want, <-offered); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

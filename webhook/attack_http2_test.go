@@ -2,9 +2,10 @@ package webhook_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,17 +19,12 @@ type framer struct {
 	header []byte // of a POST to /convert
 }
 
-// http2Attack runs attackers who send what send sends, over and over. Answers of the server
+// flood returns eight attackers who send what send sends, over and over. Answers of the server
 // are read, or not.
-func http2Attack(n int, read bool, send func(f *framer, stream uint32) error) func(*testing.T, *victim, <-chan struct{}) {
+func flood(read bool, send func(f *framer, stream uint32) error) attacker {
 	return func(t *testing.T, v *victim, until <-chan struct{}) {
-		var sent atomic.Int64
-		v.more.Add(1) // until something is sent
-		crowd(n, until, func(int) {
-			conn, err := v.tryDial("h2")
-			if err != nil {
-				return
-			}
+		sent := v.goesOnUntil()
+		onConnections(8, "h2", func(conn net.Conn, until <-chan struct{}) {
 			closed := make(chan struct{})
 			defer func() { closeHard(conn); <-closed }()
 			go func() { // a Write that waits for the server is cut off too
@@ -64,19 +60,14 @@ func http2Attack(n int, read bool, send func(f *framer, stream uint32) error) fu
 				if _, err := frames.WriteTo(conn); err != nil {
 					return // the server has had enough
 				}
-				if sent.Add(1) == 1 {
-					v.more.Add(-1)
-				}
+				sent()
 				select {
 				case <-until:
 					return
 				default:
 				}
 			}
-		})
-		if sent.Load() == 0 {
-			t.Error("nothing was sent: this attack shows nothing")
-		}
+		})(t, v, until)
 	}
 }
 
@@ -92,131 +83,78 @@ func requestHeader() []byte {
 	return b.Bytes()
 }
 
-// CVE-2023-44487.
-func TestAttack_HTTP2RapidResets(t *testing.T) {
-	attack(t, 192*megabytes, http2Attack(8, true, func(f *framer, stream uint32) error {
-		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.header, EndHeaders: true}); err != nil {
-			return err
-		}
-		return f.WriteRSTStream(stream, http2.ErrCodeCancel)
-	}))
-}
-
-// CVE-2023-45288.
-func TestAttack_HTTP2ContinuationFlood(t *testing.T) {
-	fragment := bytes.Repeat([]byte("\x00\x01x\x01y"), 3000) // literal fields, not indexed
-	attack(t, 192*megabytes, http2Attack(8, true, func(f *framer, stream uint32) error {
-		if stream == 1 {
-			if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.header}); err != nil {
-				return err
-			}
-		}
-		return f.WriteContinuation(1, false, fragment)
-	}))
-}
-
-// CVE-2019-9515.
-func TestAttack_HTTP2SettingsFlood(t *testing.T) {
-	for name, read := range map[string]bool{"the answers are read": true, "the answers are not read": false} {
-		t.Run(name, func(t *testing.T) {
-			attack(t, 192*megabytes, http2Attack(8, read, func(f *framer, _ uint32) error { return f.WriteSettings() }))
-		})
-	}
-}
-
-// CVE-2019-9512.
-func TestAttack_HTTP2PingFlood(t *testing.T) {
-	for name, read := range map[string]bool{"the answers are read": true, "the answers are not read": false} {
-		t.Run(name, func(t *testing.T) {
-			attack(t, 192*megabytes, http2Attack(8, read, func(f *framer, stream uint32) error {
-				return f.WritePing(false, [8]byte{byte(stream), byte(stream >> 8)})
-			}))
-		})
-	}
-}
-
-// Many requests on few connections, each of which promises a body.
-func TestAttack_HTTP2SlowBodies(t *testing.T) {
-	attack(t, 256*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
-		crowd(40, until, func(int) {
-			conn, err := v.tryDial("h2")
-			if err != nil {
-				return
-			}
-			var frames bytes.Buffer
-			frames.WriteString(http2.ClientPreface)
-			f := http2.NewFramer(&frames, nil)
-			_ = f.WriteSettings()
-			for stream := uint32(1); stream < 200; stream += 2 {
-				_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: requestHeader(), EndHeaders: true})
-				_ = f.WriteData(stream, false, []byte(strings.Repeat(" ", 100)))
-			}
-			if _, err := frames.WriteTo(conn); err != nil {
-				closeHard(conn)
-				return
-			}
+// burst returns n attackers who send frames at once, and then hold the connection. A pause follows each connection,
+// because the machine is shared with the server.
+func burst(n int, pause time.Duration, write func(f *http2.Framer, frames *bytes.Buffer)) attacker {
+	frames := bytes.NewBufferString(http2.ClientPreface)
+	write(http2.NewFramer(frames, nil), frames)
+	return onConnections(n, "h2", func(conn net.Conn, until <-chan struct{}) {
+		if _, err := conn.Write(frames.Bytes()); err == nil {
 			hold(conn, until)
-		})
+			tick(pause, until)
+		}
 	})
 }
 
-// Many requests that cost the attacker next to nothing: a body is promised, or a large
-// header is sent and no answer taken.
-func TestAttack_HTTP2ManyRequests(t *testing.T) {
+// requests writes a hundred requests, of each of which what follows the header is written by more.
+func requests(f *http2.Framer, header []byte, end bool, more func(stream uint32)) {
+	for stream := uint32(1); stream < 200; stream += 2 {
+		_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: header, EndStream: end, EndHeaders: true})
+		more(stream)
+	}
+}
+
+func TestAttack_HTTP2(t *testing.T) {
+	t.Parallel()
+	nothing := func(uint32) {}
+	settings := func(f *framer, _ uint32) error { return f.WriteSettings() }
+	ping := func(f *framer, stream uint32) error {
+		return f.WritePing(false, [8]byte{byte(stream), byte(stream >> 8)})
+	}
+	fragment := bytes.Repeat([]byte("\x00\x01x\x01y"), 3000) // literal fields, not indexed
 	var large bytes.Buffer
 	enc := hpack.NewEncoder(&large)
 	for range 3 {
 		_ = enc.WriteField(hpack.HeaderField{Name: "x", Value: strings.Repeat("~", 4000), Sensitive: true})
 	}
-	for name, c := range map[string]struct {
-		header   []byte
-		end      bool
-		settings []http2.Setting
+	for name, a := range map[string]struct {
+		memory   uint64
+		attacker attacker
 	}{
-		"silent":        {header: requestHeader()},
-		"large headers": {append(requestHeader(), large.Bytes()...), true, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 0}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			attack(t, 320*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
-				crowd(60, until, func(int) {
-					conn, err := v.tryDial("h2")
-					if err != nil {
-						return
-					}
-					var frames bytes.Buffer
-					frames.WriteString(http2.ClientPreface)
-					f := http2.NewFramer(&frames, nil)
-					_ = f.WriteSettings(c.settings...)
-					for stream := uint32(1); stream < 200; stream += 2 {
-						_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: c.header, EndStream: c.end, EndHeaders: true})
-					}
-					if _, err := frames.WriteTo(conn); err != nil {
-						closeHard(conn)
-						return
-					}
-					hold(conn, until)
-					tick(200*time.Millisecond, until) // the machine is shared with the server
-				})
-			})
-		})
-	}
-}
-
-// The length of a frame is all that is sent of it.
-func TestAttack_HTTP2LargeFrames(t *testing.T) {
-	attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
-		crowd(200, until, func(int) {
-			conn, err := v.tryDial("h2")
-			if err != nil {
-				return
+		"rapid resets (CVE-2023-44487)": {192 * megabytes, flood(true, func(f *framer, stream uint32) error {
+			err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.header, EndHeaders: true})
+			return errors.Join(err, f.WriteRSTStream(stream, http2.ErrCodeCancel))
+		})},
+		"continuation flood (CVE-2023-45288)": {192 * megabytes, flood(true, func(f *framer, stream uint32) error {
+			var err error
+			if stream == 1 {
+				err = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.header})
 			}
-			var frames bytes.Buffer
-			frames.WriteString(http2.ClientPreface)
-			_ = http2.NewFramer(&frames, nil).WriteSettings()
+			return errors.Join(err, f.WriteContinuation(1, false, fragment))
+		})},
+		"settings flood (CVE-2019-9515)":               {192 * megabytes, flood(true, settings)},
+		"settings flood without reads (CVE-2019-9515)": {192 * megabytes, flood(false, settings)},
+		"ping flood (CVE-2019-9512)":                   {192 * megabytes, flood(true, ping)},
+		"ping flood without reads (CVE-2019-9512)":     {192 * megabytes, flood(false, ping)},
+		"slow bodies": {256 * megabytes, burst(40, 0, func(f *http2.Framer, _ *bytes.Buffer) {
+			_ = f.WriteSettings()
+			requests(f, requestHeader(), false, func(stream uint32) { _ = f.WriteData(stream, false, bytes.Repeat([]byte(" "), 100)) })
+		})},
+		// Many requests that cost the attacker next to nothing: a body is promised, or a large header is sent and no answer taken.
+		"many silent requests": {320 * megabytes, burst(60, 200*time.Millisecond, func(f *http2.Framer, _ *bytes.Buffer) {
+			_ = f.WriteSettings()
+			requests(f, requestHeader(), false, nothing)
+		})},
+		"many large headers": {320 * megabytes, burst(60, 200*time.Millisecond, func(f *http2.Framer, _ *bytes.Buffer) {
+			_ = f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+			requests(f, append(requestHeader(), large.Bytes()...), true, nothing)
+		})},
+		// The length of a frame is all that is sent of it.
+		"large frames": {128 * megabytes, burst(200, 100*time.Millisecond, func(f *http2.Framer, frames *bytes.Buffer) {
+			_ = f.WriteSettings()
 			frames.Write([]byte{0x10, 0, 0, 0, 0, 0, 0, 0, 1}) // DATA of 1 MiB
-			_, _ = frames.WriteTo(conn)
-			tick(100*time.Millisecond, until)
-			hold(conn, until)
-		})
-	})
+		})},
+	} {
+		t.Run(name, func(t *testing.T) { attack(t, a.memory, a.attacker) })
+	}
 }

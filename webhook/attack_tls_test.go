@@ -12,9 +12,10 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // expand is HKDF-Expand-Label (RFC 8446, section 7.1).
@@ -23,16 +24,16 @@ func expand(t testing.TB, secret []byte, label string, n int) []byte {
 	info := binary.BigEndian.AppendUint16(nil, uint16(n))
 	info = append(append(info, byte(6+len(label))), "tls13 "+label...)
 	out, err := hkdf.Expand(sha256.New, secret, string(append(info, 0)), n)
-	check(t, err)
+	expect.NoError(t, err)
 	return out
 }
 
 func gcm(t testing.TB, key []byte) cipher.AEAD {
 	t.Helper()
 	block, err := aes.NewCipher(key)
-	check(t, err)
+	expect.NoError(t, err)
 	aead, err := cipher.NewGCM(block)
-	check(t, err)
+	expect.NoError(t, err)
 	return aead
 }
 
@@ -41,13 +42,13 @@ func gcm(t testing.TB, key []byte) cipher.AEAD {
 func handshakes(t testing.TB, v *victim) (conn *tls.Conn, send func(message []byte) error) {
 	t.Helper()
 	raw, err := net.Dial("tcp", v.addr)
-	check(t, err)
+	expect.NoError(t, err)
 	var keys bytes.Buffer
 	config := v.config("http/1.1")
 	config.CurvePreferences = []tls.CurveID{tls.X25519}
 	config.KeyLogWriter = &keys
 	conn = tls.Client(raw, config)
-	check(t, conn.Handshake())
+	expect.NoError(t, conn.Handshake())
 	if suite := conn.ConnectionState().CipherSuite; suite != tls.TLS_AES_128_GCM_SHA256 {
 		t.Skipf("this machine prefers %s", tls.CipherSuiteName(suite))
 	}
@@ -55,7 +56,7 @@ func handshakes(t testing.TB, v *victim) (conn *tls.Conn, send func(message []by
 	for line := range strings.Lines(keys.String()) {
 		if fields := strings.Fields(line); fields[0] == "CLIENT_TRAFFIC_SECRET_0" {
 			traffic, err = hex.DecodeString(fields[2])
-			check(t, err)
+			expect.NoError(t, err)
 		}
 	}
 	seq := uint64(0)
@@ -86,18 +87,16 @@ func TestAttack_Renegotiation(t *testing.T) {
 			// The server understands the crafted records: it refuses the second hello, and
 			// after a key update it can do so only if it has followed it.
 			conn, send := handshakes(t, newVictim(t, 256, ""))
-			check(t, send(message))
+			expect.NoError(t, send(message))
 			if message[0] == keyUpdate[0] {
-				check(t, send(again))
+				expect.NoError(t, send(again))
 			}
 			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 			_, err := conn.Read(make([]byte, 1))
-			if err == nil || !strings.Contains(err.Error(), "unexpected message") {
-				t.Errorf("the server says %v", err)
-			}
+			expect.ErrorContains(t, err, "unexpected message")
 			closeHard(conn)
 			attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
-				var ended atomic.Int64
+				ended := v.goesOnUntil()
 				crowd(16, until, func(int) {
 					conn, send := handshakes(t, v)
 					read := make(chan struct{})
@@ -107,7 +106,7 @@ func TestAttack_Renegotiation(t *testing.T) {
 					}()
 					for range 10_000 {
 						if send(message) != nil {
-							ended.Add(1)
+							ended()
 							break
 						}
 						select {
@@ -119,9 +118,6 @@ func TestAttack_Renegotiation(t *testing.T) {
 					closeHard(conn)
 					<-read
 				})
-				if ended.Load() == 0 {
-					t.Error("the server never ended it")
-				}
 			})
 		})
 	}

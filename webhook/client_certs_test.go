@@ -11,22 +11,23 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 )
 
-func clientsOf(t testing.TB, ca *authority, names ...string) *webhook.Clients {
+func clientsOf(t testing.TB, ca *webhooktest.CA, names ...string) *webhook.Clients {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	check(t, os.WriteFile(file, ca.pem(), 0o600))
+	expect.NoError(t, os.WriteFile(file, ca.PEM(), 0o600))
 	clients, err := webhook.ClientsOf(file, names...)
-	check(t, err)
+	expect.NoError(t, err)
 	return clients
 }
 
@@ -48,7 +49,7 @@ func with(cert *tls.Certificate) func(*tls.Config) {
 
 // Only the named clients are let through.
 func TestOnly_NamedClients(t *testing.T) {
-	ca, other := newAuthority(t, "of clients"), newAuthority(t, "of clients") // of the same name
+	ca, other := webhooktest.NewCA(t, "of clients"), webhooktest.NewCA(t, "of clients") // of the same name
 	clients := clientsOf(t, ca, "kube-apiserver", "apiserver.example")
 	mux := http.NewServeMux()
 	mux.Handle("/", clients.Only(echo))
@@ -57,30 +58,30 @@ func TestOnly_NamedClients(t *testing.T) {
 	anyone := clientsOf(t, ca)
 	open := start(t, anyone.Only(echo), webhook.VerifyClients(anyone))
 	const refused = -1 // by the handshake
-	client := ca.issue(t, named("kube-apiserver"))
-	byAClient := (&authority{cert: client.Leaf, key: client.PrivateKey.(*ecdsa.PrivateKey)}).issue(t, named("kube-apiserver"))
+	client := ca.Issue(t, named("kube-apiserver"))
+	byAClient := (&webhooktest.CA{Cert: client.Leaf, Key: client.PrivateKey.(*ecdsa.PrivateKey)}).Issue(t, named("kube-apiserver"))
 	byAClient.Certificate = append(byAClient.Certificate, client.Certificate...)
 	for name, c := range map[string]struct {
 		cert         *tls.Certificate
 		code, anyone int
 	}{
 		"no certificate":    {nil, 401, 401},
-		"the common name":   {ca.issue(t, named("kube-apiserver")), 200, 200},
-		"a DNS name":        {ca.issue(t, named("x", "y", "apiserver.example")), 200, 200},
-		"another name":      {ca.issue(t, named("mallory", "kube-apiserver.example")), 403, 200},
-		"no name":           {ca.issue(t, named("")), 403, 200},
-		"another case":      {ca.issue(t, named("Kube-APIServer")), 403, 200},
-		"another CA":        {other.issue(t, named("kube-apiserver")), refused, refused},
-		"self-made":         {&tls.Certificate{Certificate: [][]byte{other.cert.Raw}, PrivateKey: other.key}, refused, refused},
-		"another one's key": {&tls.Certificate{Certificate: ca.issue(t, named("kube-apiserver")).Certificate, PrivateKey: other.key}, refused, refused},
-		"for servers": {ca.issue(t, func(c *x509.Certificate) {
+		"the common name":   {ca.Issue(t, named("kube-apiserver")), 200, 200},
+		"a DNS name":        {ca.Issue(t, named("x", "y", "apiserver.example")), 200, 200},
+		"another name":      {ca.Issue(t, named("mallory", "kube-apiserver.example")), 403, 200},
+		"no name":           {ca.Issue(t, named("")), 403, 200},
+		"another case":      {ca.Issue(t, named("Kube-APIServer")), 403, 200},
+		"another CA":        {other.Issue(t, named("kube-apiserver")), refused, refused},
+		"self-made":         {&tls.Certificate{Certificate: [][]byte{other.Cert.Raw}, PrivateKey: other.Key}, refused, refused},
+		"another one's key": {&tls.Certificate{Certificate: ca.Issue(t, named("kube-apiserver")).Certificate, PrivateKey: other.Key}, refused, refused},
+		"for servers": {ca.Issue(t, func(c *x509.Certificate) {
 			named("kube-apiserver")(c)
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 		}), refused, refused},
-		"expired":             {ca.issue(t, func(c *x509.Certificate) { named("kube-apiserver")(c); c.NotAfter = time.Now().Add(-time.Minute) }), refused, refused},
-		"not valid yet":       {ca.issue(t, func(c *x509.Certificate) { named("kube-apiserver")(c); c.NotBefore = time.Now().Add(time.Minute) }), refused, refused},
+		"expired":             {ca.Issue(t, func(c *x509.Certificate) { named("kube-apiserver")(c); c.NotAfter = time.Now().Add(-time.Minute) }), refused, refused},
+		"not valid yet":       {ca.Issue(t, func(c *x509.Certificate) { named("kube-apiserver")(c); c.NotBefore = time.Now().Add(time.Minute) }), refused, refused},
 		"signed by a client":  {byAClient, refused, refused},
-		"garbage certificate": {&tls.Certificate{Certificate: [][]byte{[]byte("x")}, PrivateKey: other.key}, refused, refused},
+		"garbage certificate": {&tls.Certificate{Certificate: [][]byte{[]byte("x")}, PrivateKey: other.Key}, refused, refused},
 	} {
 		protocols(t, func(t *testing.T, http2 bool) {
 			var change []func(*tls.Config)
@@ -107,7 +108,7 @@ func TestOnly_NamedClients(t *testing.T) {
 		})
 	}
 	resp, err := s.client(t, false).Get(s.url() + "/healthz")
-	check(t, err)
+	expect.NoError(t, err)
 	resp.Body.Close()
 	if resp.StatusCode != 200 {
 		t.Errorf("a probe without a certificate got %s", resp.Status)
@@ -116,15 +117,15 @@ func TestOnly_NamedClients(t *testing.T) {
 
 // A client that a CA has let in is refused when the CA has been removed.
 func TestVerifyClients_RemovedCA(t *testing.T) {
-	before, after := newAuthority(t, "before"), newAuthority(t, "after")
+	before, after := webhooktest.NewCA(t, "before"), webhooktest.NewCA(t, "after")
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	check(t, os.WriteFile(file, before.pem(), 0o600))
+	expect.NoError(t, os.WriteFile(file, before.PEM(), 0o600))
 	clients, err := webhook.ClientsOf(file)
-	check(t, err)
+	expect.NoError(t, err)
 	s := start(t, clients.Only(echo), webhook.VerifyClients(clients))
 	sessions := tls.NewLRUClientSessionCache(10)
-	client := func(ca *authority) *http.Client {
-		cert := ca.issue(t, named("kube-apiserver"))
+	client := func(ca *webhooktest.CA) *http.Client {
+		cert := ca.Issue(t, named("kube-apiserver"))
 		return s.client(t, false, with(cert), func(c *tls.Config) {
 			c.ClientSessionCache = sessions
 		})
@@ -134,23 +135,21 @@ func TestVerifyClients_RemovedCA(t *testing.T) {
 		t.Fatalf("got %s", got)
 	}
 	// Both in the file: either is good.
-	check(t, os.WriteFile(file, append(before.pem(), after.pem()...), 0o600))
-	check(t, clients.Check(nil))
+	expect.NoError(t, os.WriteFile(file, append(before.PEM(), after.PEM()...), 0o600))
+	expect.NoError(t, clients.Check(nil))
 	if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
 		t.Errorf("got %s", got)
 	}
 	// A broken file changes nothing, and is reported.
 	for _, broken := range []string{"", "x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
-		check(t, os.WriteFile(file, []byte(broken), 0o600))
-		if err := clients.Check(nil); err == nil || !strings.Contains(err.Error(), file) {
-			t.Errorf("the check says %v", err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(broken), 0o600))
+		expect.ErrorContains(t, clients.Check(nil), file)
 		if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
 			t.Errorf("with %q, got %s", broken, got)
 		}
 	}
-	check(t, os.WriteFile(file, after.pem(), 0o600))
-	check(t, clients.Check(nil))
+	expect.NoError(t, os.WriteFile(file, after.PEM(), 0o600))
+	expect.NoError(t, clients.Check(nil))
 	if code, _, err := post(kept, s.url(), nil); code != 401 {
 		t.Errorf("on the kept connection, the old CA gets %d, %v", code, err)
 	}
@@ -164,16 +163,16 @@ func TestVerifyClients_RemovedCA(t *testing.T) {
 
 // Sessions of clients are not resumed.
 func TestVerifyClients_NoResumption(t *testing.T) {
-	ca := newAuthority(t, "of clients")
+	ca := webhooktest.NewCA(t, "of clients")
 	clients := clientsOf(t, ca)
 	resumed := func(opts ...webhook.Option) bool {
 		s := start(t, echo, opts...)
 		sessions := tls.NewLRUClientSessionCache(10)
 		var last bool
 		for range 3 {
-			client := s.client(t, false, with(ca.issue(t, named("x"))), func(c *tls.Config) { c.ClientSessionCache = sessions })
+			client := s.client(t, false, with(ca.Issue(t, named("x"))), func(c *tls.Config) { c.ClientSessionCache = sessions })
 			resp, err := client.Get(s.url())
-			check(t, err)
+			expect.NoError(t, err)
 			resp.Body.Close()
 			last = resp.TLS.DidResume
 		}
@@ -190,11 +189,11 @@ func TestVerifyClients_NoResumption(t *testing.T) {
 // A certificate that expires loses its connection.
 func TestVerifyClients_CertificateExpires(t *testing.T) {
 	t.Parallel()
-	ca := newAuthority(t, "of clients")
+	ca := webhooktest.NewCA(t, "of clients")
 	clients := clientsOf(t, ca)
 	s := start(t, clients.Only(echo), webhook.VerifyClients(clients))
 	end := time.Now().Add(2 * time.Second).Truncate(time.Second)
-	client := s.client(t, false, with(ca.issue(t, func(c *x509.Certificate) { named("x")(c); c.NotAfter = end })))
+	client := s.client(t, false, with(ca.Issue(t, func(c *x509.Certificate) { named("x")(c); c.NotAfter = end })))
 	if got := mustPost(t, client, s.url(), "x"); got != "200 x\n" {
 		t.Fatalf("got %s", got)
 	}
@@ -210,19 +209,17 @@ func TestClientsOf_UnusableArguments(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	check(t, os.WriteFile(file, []byte("no certificate"), 0o600))
-	if _, err := webhook.ClientsOf(file); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := webhook.ClientsOf(file, ""); err == nil || !strings.Contains(err.Error(), `name ""`) {
-		t.Errorf("got %v", err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte("no certificate"), 0o600))
+	_, err := webhook.ClientsOf(file)
+	expect.ErrorContains(t, err, file)
+	_, err = webhook.ClientsOf(file, "")
+	expect.ErrorContains(t, err, `name ""`)
 }
 
 // Only refuses every client without TLS.
 func TestOnly_WithoutTLS(t *testing.T) {
 	w := httptest.NewRecorder()
-	clientsOf(t, newAuthority(t, "x")).Only(echo).ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
+	clientsOf(t, webhooktest.NewCA(t, "x")).Only(echo).ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
 	if w.Code != 401 {
 		t.Errorf("got %d", w.Code)
 	}

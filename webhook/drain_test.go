@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -36,7 +38,7 @@ func TestDrain_LosesNoRequest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			protocols(t, func(t *testing.T, http2 bool) {
-				ca := newAuthority(t, "of both")
+				ca := webhooktest.NewCA(t, "of both")
 				var served [2]atomic.Int64
 				var sites [2]*site
 				for i := range sites {
@@ -74,16 +76,16 @@ func TestDrain_LosesNoRequest(t *testing.T) {
 						}
 					})
 				}
-				eventually(t, "the first server is under load", func() bool { return served[0].Load() > 100 })
+				expect.EventuallyTrue(t, "the first server is under load", func() bool { return served[0].Load() > 100 })
 				if c.notice == 0 {
 					second.Store(true)
 				} else {
 					time.AfterFunc(c.notice, func() { second.Store(true) })
 				}
 				sites[0].stop()
-				check(t, <-sites[0].done)
+				expect.NoError(t, <-sites[0].done)
 				before := served[1].Load()
-				eventually(t, "the second server is under load", func() bool { return served[1].Load() > before+100 })
+				expect.EventuallyTrue(t, "the second server is under load", func() bool { return served[1].Load() > before+100 })
 				close(until)
 				clients.Wait()
 				if got, want := served[0].Load()+served[1].Load(), requests.Load(); got != want {
@@ -97,7 +99,7 @@ func TestDrain_LosesNoRequest(t *testing.T) {
 // untilClosed waits until the listener of a site is closed.
 func untilClosed(t *testing.T, s *site) {
 	t.Helper()
-	eventually(t, "the listener is closed", func() bool {
+	expect.EventuallyTrue(t, "the listener is closed", func() bool {
 		conn, err := net.Dial("tcp", s.addr)
 		if err == nil {
 			conn.Close()
@@ -120,7 +122,7 @@ func TestDrain_AnswersSendClientsAway(t *testing.T) {
 	client := s.client(t, false)
 	ask := func(path string) string {
 		resp, err := client.Post(s.url()+path, "", strings.NewReader("x"))
-		check(t, err)
+		expect.NoError(t, err)
 		defer resp.Body.Close()
 		_, _ = io.Copy(io.Discard, resp.Body)
 		return fmt.Sprint(resp.StatusCode, " ", resp.Close)
@@ -157,16 +159,16 @@ func TestDrain_AnswerBegunBeforeTheStop(t *testing.T) {
 	}))
 	client := s.client(t, false)
 	resp, err := client.Get(s.url() + "/first")
-	check(t, err)
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	s.stop()
 	untilClosed(t, s)
 	time.Sleep(100 * time.Millisecond)
 	close(goOn)
 	_, err = io.Copy(io.Discard, resp.Body)
-	check(t, err)
+	expect.NoError(t, err)
 	mustPost(t, client, s.url(), "x") // on the same connection: there is no listener
-	check(t, <-s.done)
+	expect.NoError(t, <-s.done)
 }
 
 // An idle connection is answered once more.
@@ -179,12 +181,12 @@ func TestDrain_IdleConnection(t *testing.T) {
 	untilClosed(t, s)
 	time.Sleep(time.Second) // as a client that is not in a hurry
 	resp, err := client.Post(s.url(), "", strings.NewReader("x"))
-	check(t, err)
+	expect.NoError(t, err)
 	resp.Body.Close()
 	if !resp.Close {
 		t.Error("the answer does not lead away from the connection")
 	}
-	check(t, <-s.done)
+	expect.NoError(t, <-s.done)
 }
 
 // HTTP/2 connections are led away too.
@@ -205,7 +207,7 @@ func TestDrain_HTTP2(t *testing.T) {
 	}
 	s.stop()
 	mustPost(t, client, s.url(), "x") // its answer brings the GOAWAY
-	eventually(t, "another connection is opened", func() bool {
+	expect.EventuallyTrue(t, "another connection is opened", func() bool {
 		mustPost(t, client, s.url(), "x")
 		return conns.Load() > 1
 	})
@@ -225,7 +227,7 @@ func TestRunAlongside_OutlivesLastRequest(t *testing.T) {
 	entered, goOn, running := make(chan struct{}), make(chan struct{}), make(chan context.Context, 1)
 	var returned atomic.Bool
 	ctx := context.WithValue(t.Context(), valueKey{}, "of the context")
-	s := startIn(t, ctx, newAuthority(t, "x"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := startIn(t, ctx, webhooktest.NewCA(t, "x"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(entered)
 		<-goOn
 		fmt.Fprint(w, "done")
@@ -253,7 +255,7 @@ func TestRunAlongside_OutlivesLastRequest(t *testing.T) {
 	if got := <-answered; got != "200 done\n" {
 		t.Errorf("got %s", got)
 	}
-	check(t, <-s.done)
+	expect.NoError(t, <-s.done)
 	if !returned.Load() {
 		t.Error("Serve did not wait for it")
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"golang.org/x/net/http2"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // FuzzPort sends bytes to the port of a server with real handlers: as they are, inside
@@ -22,14 +25,14 @@ import (
 // the connection when the client has nothing more to say, nor stop to serve others.
 func FuzzPort(f *testing.F) {
 	h, err := handlers()
-	check(f, err)
+	expect.NoError(f, err)
 	var panicked atomic.Pointer[string]
 	logger := funcr.New(func(_, args string) {
 		if strings.Contains(args, "panic") {
 			panicked.Store(&args)
 		}
 	}, funcr.Options{})
-	s := startIn(f, klog.NewContext(context.Background(), logger), newAuthority(f, "x"), h)
+	s := startIn(f, klog.NewContext(context.Background(), logger), webhooktest.NewCA(f, "x"), h)
 	good := s.client(f, false)
 	const raw, http1, h2 = 0, 1, 2
 
@@ -50,7 +53,7 @@ func FuzzPort(f *testing.F) {
 	f.Add(byte(h2), frames.Bytes())
 	f.Fuzz(func(t *testing.T, how byte, sent []byte) {
 		conn, err := net.Dial("tcp", s.addr)
-		check(t, err)
+		expect.NoError(t, err)
 		defer conn.Close()
 		end := conn.(*net.TCPConn).CloseWrite
 		if how%3 != raw {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -57,7 +58,7 @@ func newCgroup(t *testing.T, limit int) (dir string, err error) {
 		if err = os.Mkdir(dir, 0o755); err != nil {
 			continue
 		}
-		t.Cleanup(func() { eventually(t, "the cgroup is empty", func() bool { return os.Remove(dir) == nil }) })
+		t.Cleanup(func() { expect.EventuallyTrue(t, "the cgroup is empty", func() bool { return os.Remove(dir) == nil }) })
 		return dir, os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(limit<<20)), 0o644)
 	}
 	return dir, errors.Join(err, os.ErrNotExist)
@@ -106,7 +107,7 @@ func attackMemory(t *testing.T, limit int, cgroup string) {
 	send := func(r request) int {
 		body, size := repeated(r.size, r.first, r.middle, r.last)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.url()+r.path, io.NopCloser(body))
-		check(t, err)
+		expect.NoError(t, err)
 		req.ContentLength = size
 		req.Header.Set("Content-Type", "application/json")
 		resp, err := client.Do(req)
@@ -218,18 +219,18 @@ func attackMemory(t *testing.T, limit int, cgroup string) {
 func peak(t *testing.T, v *victim, limit int, cgroup string) string {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.process.Pid))
-	check(t, err)
+	expect.NoError(t, err)
 	mib := func(name string) int {
 		_, after, _ := strings.Cut(string(status), name+":")
 		line, _, _ := strings.Cut(after, "kB")
 		kib, err := strconv.Atoi(strings.TrimSpace(line))
-		check(t, err)
+		expect.NoError(t, err)
 		return kib >> 10
 	}
 	peak := mib("VmHWM") - mib("RssFile")
 	if peak > limit && cgroup == "" { // in a cgroup, the kernel kills the victim, or takes pages of the program away
 		t.Errorf("the peak is %d MiB", peak)
 	}
-	check(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", v.process.Pid), []byte("5"), 0)) // begins again
+	expect.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", v.process.Pid), []byte("5"), 0)) // begins again
 	return fmt.Sprintf("peak %d MiB", peak)
 }

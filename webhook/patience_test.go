@@ -17,7 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/klog/v2"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/logcheck"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -57,11 +59,11 @@ func TestServe_ClientTimeouts(t *testing.T) {
 		"before it has sent any header": {idle: true, want: 2 * time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ca := newAuthority(t, "x")
+			ca := webhooktest.NewCA(t, "x")
 			listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error)
-			certs := ca.serving(t)
+			certs := serving(t, ca)
 			ended := make(chan time.Time, 1) // the handler of /large
 			go func() {
 				done <- webhook.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,8 +82,8 @@ func TestServe_ClientTimeouts(t *testing.T) {
 			listener.conns <- server
 			var conn net.Conn = client
 			if !c.raw {
-				secure := tls.Client(client, &tls.Config{RootCAs: ca.pool, ServerName: "localhost"})
-				check(t, secure.Handshake())
+				secure := tls.Client(client, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
+				expect.NoError(t, secure.Handshake())
 				conn = secure
 			}
 			began := time.Now()
@@ -97,7 +99,7 @@ func TestServe_ClientTimeouts(t *testing.T) {
 				}()
 				if c.send != "" {
 					_, err := conn.Write([]byte(c.send))
-					check(t, err)
+					expect.NoError(t, err)
 				}
 			}
 			go func() {
@@ -113,7 +115,7 @@ func TestServe_ClientTimeouts(t *testing.T) {
 			}
 			client.Close()
 			cancel()
-			check(t, <-done)
+			expect.NoError(t, <-done)
 			time.Sleep(time.Second) // the writer notices
 		})
 	}
@@ -123,26 +125,26 @@ func TestServe_ClientTimeouts(t *testing.T) {
 // became idle meanwhile, it keeps the new one.
 func TestServe_UnusedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ca := newAuthority(t, "x")
+		ca := webhooktest.NewCA(t, "x")
 		listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
-		done, certs := make(chan error), ca.serving(t)
+		done, certs := make(chan error), serving(t, ca)
 		go func() { done <- webhook.Serve(ctx, listener, echo, certs) }()
 		client, server := net.Pipe()
 		listener.conns <- server
-		conn := tls.Client(client, &tls.Config{RootCAs: ca.pool, ServerName: "localhost"})
-		check(t, conn.Handshake())
+		conn := tls.Client(client, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
+		expect.NoError(t, conn.Handshake())
 		time.Sleep(90 * time.Second) // as long as the API server keeps it
 		_, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
-		check(t, err)
+		expect.NoError(t, err)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		check(t, err)
+		expect.NoError(t, err)
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("got %s", resp.Status)
 		}
 		client.Close()
 		cancel()
-		check(t, <-done)
+		expect.NoError(t, <-done)
 	})
 }
 
@@ -150,7 +152,7 @@ func TestServe_UnusedConnection(t *testing.T) {
 func TestErrorLog_HandlerPanic(t *testing.T) {
 	logged := make(chan string, 1)
 	logger := funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
-	s := startIn(t, klog.NewContext(t.Context(), logger), newAuthority(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	s := startIn(t, klog.NewContext(t.Context(), logger), webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic("no flour")
 	}))
 	if _, _, err := post(s.client(t, false), s.url(), nil); err == nil {
@@ -164,14 +166,14 @@ func TestErrorLog_HandlerPanic(t *testing.T) {
 // Strings of clients and handlers are escaped in the log, and bounded.
 func TestErrorLog_Escapes(t *testing.T) {
 	logger, entries := logcheck.New(t)
-	s := startIn(t, klog.NewContext(t.Context(), logger), newAuthority(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	s := startIn(t, klog.NewContext(t.Context(), logger), webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(logcheck.Bad() + "\ngoroutine 7 [running]:\n\x1b")
 	}))
 	_, _ = tls.Dial("tcp", s.addr, s.config("a\n\x1b[31mb"))
 	for _, http2 := range []bool{false, true} {
 		_, _, _ = post(s.client(t, http2), s.url(), nil)
 	}
-	eventually(t, "all is logged", func() bool { return entries() == 3 })
+	expect.EventuallyTrue(t, "all is logged", func() bool { return entries() == 3 })
 }
 
 func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {
@@ -184,7 +186,7 @@ func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {
 			panics++
 		}
 	}, funcr.Options{})
-	s := startIn(t, klog.NewContext(t.Context(), logger), newAuthority(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	s := startIn(t, klog.NewContext(t.Context(), logger), webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic("no flour")
 	}))
 	for range 150 {
@@ -195,7 +197,7 @@ func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		_, _, _ = post(s.client(t, http2), s.url(), nil)
 	}
-	eventually(t, "both panics are logged", func() bool { mu.Lock(); defer mu.Unlock(); return panics == 2 })
+	expect.EventuallyTrue(t, "both panics are logged", func() bool { mu.Lock(); defer mu.Unlock(); return panics == 2 })
 	if lines != panics {
 		t.Errorf("%d lines were logged", lines)
 	}

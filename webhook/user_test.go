@@ -19,11 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/tier"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
@@ -39,7 +40,7 @@ type orders struct {
 func newOrders(t *testing.T, cp *controlplane.ControlPlane, group string) orders {
 	t.Helper()
 	client, err := dynamic.NewForConfig(cp.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	return orders{group, client}
 }
 
@@ -68,14 +69,13 @@ func (o orders) define(t *testing.T, items, strategy string) error {
 group: %[1]s, scope: Namespaced, names: {kind: Order, plural: orders}, conversion: %[3]s, versions: [
 {name: v1, served: true, storage: true, schema: &schema {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {items: %[2]s}}}}}},
 {name: v1alpha1, served: true, storage: false, schema: *schema}]}}`, o.group, items, strategy)
-	crd := &unstructured.Unstructured{}
-	check(t, yaml.Unmarshal([]byte(text), &crd.Object))
+	crd := testobj.Parse(t, text)
 	definitions := o.client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	if _, err := definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	for _, version := range []string{"v1", "v1alpha1"} {
-		eventually(t, version+" is served", func() bool {
+		expect.EventuallyTrue(t, version+" is served", func() bool {
 			_, err := o.in(version).List(t.Context(), metav1.ListOptions{})
 			return err == nil
 		})
@@ -108,7 +108,7 @@ func TestUser_ConversionDoesNotReturn(t *testing.T) {
 		return nil
 	}
 	reg := conversion.NewRegistry(runtime.NewScheme())
-	check(t, conversion.AddUnstructuredSpoke(reg, o.kind("v1alpha1"), "v1", convert, convert))
+	expect.NoError(t, conversion.AddUnstructuredSpoke(reg, o.kind("v1alpha1"), "v1", convert, convert))
 	h, asked := conversion.NewHandler(reg), atomic.Value{}
 	url, ca := webhooktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Store(r.URL.Query().Get("timeout"))
@@ -118,10 +118,10 @@ func TestUser_ConversionDoesNotReturn(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() { close(end) }) // before the server drains
-	check(t, o.define(t, anyItems, fmt.Sprintf("{strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: %q, caBundle: %s}}}", url, base64.StdEncoding.EncodeToString(ca))))
+	expect.NoError(t, o.define(t, anyItems, fmt.Sprintf("{strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: %q, caBundle: %s}}}", url, base64.StdEncoding.EncodeToString(ca))))
 	create := func(name string) {
 		_, err := o.in("v1").Create(t.Context(), o.object(name, "a"), metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	for i := range 20 {
 		create(fmt.Sprintf("good-%d", i))
@@ -132,13 +132,11 @@ func TestUser_ConversionDoesNotReturn(t *testing.T) {
 	begin := time.Now()
 	_, err := o.in("v1alpha1").Get(t.Context(), "slow", metav1.GetOptions{})
 	t.Logf("after %s: %v", time.Since(begin), err)
-	if want := fmt.Sprintf(cannot, "slow", "asking the menu: context deadline exceeded"); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	expect.ErrorContains(t, err, fmt.Sprintf(cannot, "slow", "asking the menu: context deadline exceeded"))
 	if asked.Load() != "30s" {
 		t.Errorf("the API server waits for %v", asked.Load())
 	}
-	check(t, o.in("v1").Delete(t.Context(), "slow", metav1.DeleteOptions{}))
+	expect.NoError(t, o.in("v1").Delete(t.Context(), "slow", metav1.DeleteOptions{}))
 
 	create("evil")
 	list := func() (*unstructured.UnstructuredList, error) {
@@ -147,7 +145,7 @@ func TestUser_ConversionDoesNotReturn(t *testing.T) {
 		return o.in("v1alpha1").List(ctx, metav1.ListOptions{})
 	}
 	begin = time.Now()
-	eventually(t, "lists name the object", func() bool {
+	expect.EventuallyTrue(t, "lists name the object", func() bool {
 		_, err = list()
 		return err != nil && strings.Contains(err.Error(), fmt.Sprintf(cannot, "evil", "a conversion that was begun earlier has not returned"))
 	})
@@ -162,9 +160,9 @@ func TestUser_ConversionDoesNotReturn(t *testing.T) {
 		t.Errorf("the conversion was begun %d times, and then %d times", before, after)
 	}
 	_, err = o.in("v1alpha1").Get(t.Context(), "good-7", metav1.GetOptions{})
-	check(t, err)
-	check(t, o.in("v1").Delete(t.Context(), "evil", metav1.DeleteOptions{}))
-	eventually(t, "lists are readable without the object", func() bool {
+	expect.NoError(t, err)
+	expect.NoError(t, o.in("v1").Delete(t.Context(), "evil", metav1.DeleteOptions{}))
+	expect.EventuallyTrue(t, "lists are readable without the object", func() bool {
 		all, err := list()
 		return err == nil && len(all.Items) == 20
 	})
@@ -176,7 +174,7 @@ func TestUser_AdmissionDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	o := newOrders(t, cp, "admission.user.example.com")
-	check(t, o.define(t, anyItems, "{strategy: None}"))
+	expect.NoError(t, o.define(t, anyItems, "{strategy: None}"))
 	end := make(chan struct{})
 	url, ca := webhooktest.Serve(t, admission.NewHandler(runtime.NewScheme(), admission.Validate(func(ctx context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 		switch u.GetName() {
@@ -210,7 +208,7 @@ func TestUser_AdmissionDoesNotReturn(t *testing.T) {
 func (o orders) admit(t *testing.T, cp *controlplane.ControlPlane, url string, ca []byte, seconds int32) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(cp.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: o.group},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
@@ -222,8 +220,8 @@ func (o orders) admit(t *testing.T, cp *controlplane.ControlPlane, url string, c
 			TimeoutSeconds: &seconds, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})
-	check(t, err)
-	eventually(t, "the webhook is called", func() bool {
+	expect.NoError(t, err)
+	expect.EventuallyTrue(t, "the webhook is called", func() bool {
 		_, err := o.in("v1").Create(t.Context(), o.object("refused"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "the webhook is called")
 	})
@@ -237,18 +235,14 @@ func TestUser_ExpensiveRule(t *testing.T) {
 	const rule = `x-kubernetes-validations: [{rule: "self.all(x, self.all(y, x == y || x != y))"}]`
 	err := o.define(t, "{type: array, items: {type: string}, "+rule+"}", "{strategy: None}")
 	t.Logf("without bounds: %v", err)
-	if want := "estimated rule cost exceeds budget by factor of more than 100x"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	check(t, o.define(t, "{type: array, maxItems: 900, items: {type: string, maxLength: 5}, "+rule+"}", "{strategy: None}"))
+	expect.ErrorContains(t, err, "estimated rule cost exceeds budget by factor of more than 100x")
+	expect.NoError(t, o.define(t, "{type: array, maxItems: 900, items: {type: string, maxLength: 5}, "+rule+"}", "{strategy: None}"))
 	_, err = o.in("v1").Create(t.Context(), o.object("small", slices.Repeat([]any{"a"}, 100)...), metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	begin := time.Now()
 	_, err = o.in("v1").Create(t.Context(), o.object("large", slices.Repeat([]any{"a"}, 900)...), metav1.CreateOptions{})
 	t.Logf("after %s: %v", time.Since(begin), err)
-	if want := "no further validation rules will be run due to call cost exceeds limit for rule"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	expect.ErrorContains(t, err, "no further validation rules will be run due to call cost exceeds limit for rule")
 }
 
 // Defaults make an object larger than the request, before webhooks are called and before maxItems is checked.
@@ -257,7 +251,7 @@ func TestUser_ExpensiveDefault(t *testing.T) {
 	cp := controlplane.Shared(t)
 	o := newOrders(t, cp, "defaults.user.example.com")
 	items := "{type: array, %s items: {type: object, properties: {text: {type: string, default: " + strings.Repeat("x", 1000) + "}}}}"
-	check(t, o.define(t, fmt.Sprintf(items, ""), "{strategy: None}"))
+	expect.NoError(t, o.define(t, fmt.Sprintf(items, ""), "{strategy: None}"))
 	largest := atomic.Int64{}
 	h := admission.NewHandler(runtime.NewScheme(), admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 		if u.GetName() == "refused" {
@@ -272,7 +266,7 @@ func TestUser_ExpensiveDefault(t *testing.T) {
 	o.admit(t, cp, url, ca, 30)
 	object := o.object("large", slices.Repeat([]any{map[string]any{}}, 5_000)...)
 	sent, err := object.MarshalJSON()
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = o.in("v1").Create(t.Context(), object, metav1.CreateOptions{})
 	t.Logf("sent %d bytes, the webhook received %d: %v", len(sent), largest.Load(), err)
 	if err == nil || !strings.Contains(err.Error(), "larger than max") && !strings.Contains(err.Error(), "too large") { // for etcd

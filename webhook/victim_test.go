@@ -34,7 +34,9 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -204,7 +206,7 @@ func beVictim(dir string) error {
 // victim is a server in another process.
 type victim struct {
 	*site
-	clients *authority
+	clients *webhooktest.CA
 	process *os.Process
 	ask     func(more ...any) stats
 	more    atomic.Int64 // what an attack should go on for
@@ -214,16 +216,16 @@ type victim struct {
 // GOMEMLIMIT otherwise.
 func newVictim(t *testing.T, limit int, cgroup string) *victim {
 	t.Helper()
-	ca, clients := newAuthority(t, "of the server"), newAuthority(t, "of clients")
+	ca, clients := webhooktest.NewCA(t, "of the server"), webhooktest.NewCA(t, "of clients")
 	dir := t.TempDir()
-	cert := (*tls.Certificate)(ca.serving(t).(*fixed))
+	cert := (*tls.Certificate)(serving(t, ca))
 	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
-	check(t, err)
-	check(t, os.WriteFile(filepath.Join(dir, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Leaf.Raw}), 0o600))
-	check(t, os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
-	check(t, os.WriteFile(filepath.Join(dir, "ca.crt"), clients.pem(), 0o600))
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Leaf.Raw}), 0o600))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), clients.PEM(), 0o600))
 	self, err := os.Executable()
-	check(t, err)
+	expect.NoError(t, err)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), victimDir+"="+dir, fmt.Sprintf("GOMEMLIMIT=%dMiB", limit))
 	if cgroup != "" {
@@ -233,10 +235,10 @@ func newVictim(t *testing.T, limit int, cgroup string) *victim {
 	var said strings.Builder
 	cmd.Stderr = &said
 	stdin, err := cmd.StdinPipe()
-	check(t, err)
+	expect.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
-	check(t, err)
-	check(t, cmd.Start())
+	expect.NoError(t, err)
+	expect.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		if err := cmd.Wait(); err != nil {
@@ -248,28 +250,31 @@ func newVictim(t *testing.T, limit int, cgroup string) *victim {
 	})
 	in := json.NewDecoder(stdout)
 	var addr string
-	check(t, in.Decode(&addr))
+	expect.NoError(t, in.Decode(&addr))
 	var mu sync.Mutex
 	return &victim{site: &site{ca: ca, addr: addr}, clients: clients, process: cmd.Process, ask: func(more ...any) stats {
 		t.Helper()
 		mu.Lock()
 		defer mu.Unlock()
 		_, err := fmt.Fprintln(stdin, more...)
-		check(t, err)
+		expect.NoError(t, err)
 		var s stats
-		check(t, in.Decode(&s))
+		expect.NoError(t, in.Decode(&s))
 		return s
 	}}
+}
+
+// goesOnUntil has an attack go on until the returned function is called, which tells that the attack has had its effect.
+func (v *victim) goesOnUntil() func() {
+	v.more.Add(1)
+	return sync.OnceFunc(func() { v.more.Add(-1) })
 }
 
 // attack lets an attacker loose on a server, for a while. Meanwhile, well-behaved clients must
 // get their answers, on kept connections and on new ones; what is refused for want of memory
 // they try again, as the API server does. The server's memory must stay below a
 // bound, and its log empty. Afterwards, nothing of the attack may be left.
-//
-// The attacker goes on until its channel is closed, and returns when its connections
-// are closed.
-func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, until <-chan struct{})) {
+func attack(t *testing.T, memory uint64, attacker attacker) {
 	t.Helper()
 	t.Parallel()
 	v := newVictim(t, 256, "")

@@ -17,6 +17,7 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/admission/metrics"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func handler(opts ...admission.Option) http.Handler {
@@ -57,9 +58,7 @@ func post(h http.Handler, body string) {
 func TestPrometheus_Counts(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	observe, err := metrics.Prometheus(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	one, other := handler(observe("one")), handler(observe("other"))
 	for _, name := range []string{"margherita", "margherita", "unlabelled", "hawaii", "broken"} {
 		ask(one, name, "Pizza", "v1beta1", "")
@@ -82,9 +81,7 @@ crdkit_admission_requests_total{decision="undecided",group="restaurant.programmi
 		t.Error(err)
 	}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	observed := 0
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -105,9 +102,7 @@ crdkit_admission_requests_total{decision="undecided",group="restaurant.programmi
 func TestPrometheus_MadeUpLabels(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	observe, err := metrics.Prometheus(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h := handler(observe("one"))
 	for i := range 50 {
 		ask(h, "x", fmt.Sprint("Kind", i), "v1beta1", "")
@@ -133,9 +128,8 @@ crdkit_admission_requests_total{decision="undecided",group="restaurant.programmi
 
 func TestPrometheus_RegisteredTwice(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	if _, err := metrics.Prometheus(registry); err != nil {
-		t.Fatal(err)
-	}
+	_, err := metrics.Prometheus(registry)
+	expect.NoError(t, err)
 	var already prometheus.AlreadyRegisteredError
 	if _, err := metrics.Prometheus(registry); !errors.As(err, &already) {
 		t.Errorf("got %v", err)

@@ -22,6 +22,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var types = func() *runtime.Scheme {
@@ -97,9 +98,7 @@ func TestAdmit_ChangesAndDefaultsTheObject(t *testing.T) {
 	p := plugin.New("Toppings")
 	p.Handle(admission.NewHandler(s, admission.Mutate(tomato)))
 	a := attributes("ham", nil)
-	if err := p.Admit(t.Context(), a, apiadmission.NewObjectInterfacesFromScheme(s)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.Admit(t.Context(), a, apiadmission.NewObjectInterfacesFromScheme(s)))
 	one := new(int32(1))
 	want := []v1beta1.PizzaTopping{{Name: "ham", Quantity: one}, {Name: "tomato", Quantity: one}}
 	if diff := cmp.Diff(want, a.GetObject().(*v1beta1.Pizza).Spec.Toppings); diff != "" {
@@ -153,9 +152,7 @@ func TestValidate_Decisions(t *testing.T) {
 		}
 	}
 	warnings, a := &recorder{}, annotations{attributes("tuna", nil), map[string]string{}}
-	if err := p.Validate(warning.WithWarningRecorder(t.Context(), warnings), a, objects); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.Validate(warning.WithWarningRecorder(t.Context(), warnings), a, objects))
 	if diff := cmp.Diff(&recorder{"tuna is for cats"}, warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
@@ -173,9 +170,7 @@ func TestValidate_SeesTheRequest(t *testing.T) {
 	})))
 	old := attributes("ham", nil).GetObject().(*v1beta1.Pizza)
 	err := p.Validate(t.Context(), attributes("tuna", old), apiadmission.NewObjectInterfacesFromScheme(s))
-	if err == nil || !strings.Contains(err.Error(), "UPDATE pizzas tuna by ann, was ham") {
-		t.Errorf("got %v", err)
-	}
+	expect.ErrorContains(t, err, "UPDATE pizzas tuna by ann, was ham")
 }
 
 func TestPlugin_LeavesOtherRequestsAlone(t *testing.T) {
@@ -195,9 +190,7 @@ func TestPlugin_LeavesOtherRequestsAlone(t *testing.T) {
 		}
 	}
 	deletion := apiadmission.NewAttributesRecord(nil, &v1beta1.Pizza{}, kind, "default", "x", pizzas, "", apiadmission.Delete, nil, false, nil)
-	if err := p.Validate(t.Context(), deletion, objects); err == nil || !strings.Contains(err.Error(), "called") {
-		t.Errorf("a deletion: got %v", err)
-	}
+	expect.ErrorContains(t, p.Validate(t.Context(), deletion, objects), "called")
 }
 
 func TestPlugin_NeedsAHandler(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -47,26 +48,18 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	config := cp.Config()
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	live, err := metadata.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	configMaps := schema.GroupResource{Resource: "configmaps"}
 	configMapInformer := informerOf(client, client.CoreV1().ConfigMaps(""), &corev1.ConfigMap{})
 	// The informer of the secrets sees none: it is as far behind as one can be.
 	behind := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=nothing" })).Core().V1().Secrets().Informer()
 	known, err := reference.NewTarget(reference.Namespaced(secrets), reference.Unwatched(behind), reference.Metadata(live, corev1.SchemeGroupVersion.WithResource("secrets")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	configMapsOf := follow(t, configMaps, configMapInformer, reference.Namespaced(secrets), secretsOfConfigMap)
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/exists", admission.NewHandler(s, admission.Validate(reference.Exists(known, secretsOfConfigMap,
 		reference.Authorize(client.AuthorizationV1().SubjectAccessReviews(), "get"),
@@ -82,7 +75,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), configMap(name, secrets), metav1.CreateOptions{})
 		return err
 	}
-	expect := func(when string, err error, want ...string) {
+	wants := func(when string, err error, want ...string) {
 		t.Helper()
 		for _, part := range want {
 			if err == nil || !strings.Contains(err.Error(), part) {
@@ -99,12 +92,11 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	// The API server takes a moment to ask a new webhook.
 	until(t, "the webhook is asked", func() bool { return apierrors.IsInvalid(create(client, "nothing", "none")) })
 
-	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "oven"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	expect("a secret that the informer does not know", create(client, "menu", "oven"))
+	_, err = client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "oven"), metav1.CreateOptions{})
+	expect.NoError(t, err)
+	wants("a secret that the informer does not know", create(client, "menu", "oven"))
 	err = create(client, "wrong", "nails oven glue")
-	expect("two that are missing", err, `ConfigMap "wrong" is invalid: [data[secrets]: Not found: "nails", data[secrets]: Not found: "glue"]`)
+	wants("two that are missing", err, `ConfigMap "wrong" is invalid: [data[secrets]: Not found: "nails", data[secrets]: Not found: "glue"]`)
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("it is not Invalid: %v", err)
 	}
@@ -115,7 +107,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 		"an apply with a deletionTimestamp": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"applied","deletionTimestamp":"2020-01-01T00:00:00Z"},"data":{"secrets":"nails"}}`,
 	} {
 		_, err := client.CoreV1().ConfigMaps("default").Patch(t.Context(), "applied", types.ApplyPatchType, []byte(text), metav1.PatchOptions{FieldManager: "eve"})
-		expect(what, err, `ConfigMap "applied" is invalid: data[secrets]: Not found: "nails"`)
+		wants(what, err, `ConfigMap "applied" is invalid: data[secrets]: Not found: "nails"`)
 	}
 
 	until(t, "the informer knows the menu", func() bool { return slices.Contains(names(configMapsOf, "default", "oven"), "default/menu") })
@@ -123,26 +115,23 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 		return client.CoreV1().Secrets("default").Delete(t.Context(), "oven", opts)
 	}
 	const used = `secrets "oven" is forbidden: referenced by configmaps: default/menu`
-	expect("a secret that is used", remove(metav1.DeleteOptions{}), used)
-	expect("a dry run", remove(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}), used)
-	expect("a collection", client.CoreV1().Secrets("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), used)
+	wants("a secret that is used", remove(metav1.DeleteOptions{}), used)
+	wants("a dry run", remove(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}), used)
+	wants("a collection", client.CoreV1().Secrets("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), used)
 
 	// Bob may write ConfigMaps, and read one Secret.
 	bob := userWho(t, cp, client)
-	expect("what bob may read", create(bob, "bobs-menu", "oven"))
-	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "safe"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	wants("what bob may read", create(bob, "bobs-menu", "oven"))
+	_, err = client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "safe"), metav1.CreateOptions{})
+	expect.NoError(t, err)
 	const forbidden = `data[secrets]: Forbidden: User "bob" cannot get resource "secrets" in API group "" in the namespace `
-	expect("what bob may not read", create(bob, "bobs-loot", "safe nails kube-system/nails"), forbidden+`"default"`, forbidden+`"kube-system"`)
-	expect("what bob touches only", patch(t, client, "menu", `{"data":{"secrets":"oven safe"}}`))
-	expect("what bob touches only", patch(t, bob, "menu", `{"metadata":{"labels":{"touched-by":"bob"}}}`))
-	expect("what bob changes", patch(t, bob, "menu", `{"data":{"secrets":"safe nails"}}`), forbidden+`"default"`)
+	wants("what bob may not read", create(bob, "bobs-loot", "safe nails kube-system/nails"), forbidden+`"default"`, forbidden+`"kube-system"`)
+	wants("what bob touches only", patch(t, client, "menu", `{"data":{"secrets":"oven safe"}}`))
+	wants("what bob touches only", patch(t, bob, "menu", `{"metadata":{"labels":{"touched-by":"bob"}}}`))
+	wants("what bob changes", patch(t, bob, "menu", `{"data":{"secrets":"safe nails"}}`), forbidden+`"default"`)
 
 	for _, name := range []string{"menu", "bobs-menu"} {
-		if err := client.CoreV1().ConfigMaps("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, client.CoreV1().ConfigMaps("default").Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
 	until(t, "the secret can be deleted", func() bool { return remove(metav1.DeleteOptions{}) == nil })
 }
@@ -156,28 +145,22 @@ func patch(t testing.TB, client kubernetes.Interface, name, text string) error {
 func userWho(t testing.TB, cp *controlplane.ControlPlane, admin kubernetes.Interface) kubernetes.Interface {
 	t.Helper()
 	config, err := cp.User("bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "bob"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "patch"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"oven"}, Verbs: []string{"get"}},
 	}}
-	if _, err := admin.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = admin.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "bob"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "bob"}},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "bob"},
 	}
-	if _, err := admin.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	until(t, "bob may read the secret", func() bool {
 		_, err := client.CoreV1().Secrets("default").Get(t.Context(), "oven", metav1.GetOptions{})
 		return err == nil
@@ -205,7 +188,6 @@ func registerReferences(t testing.TB, client kubernetes.Interface, url string, c
 		hook("exists", "configmaps", admissionregistrationv1.Create, admissionregistrationv1.Update),
 		hook("unused", "secrets", admissionregistrationv1.Delete),
 	}}
-	if _, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hooks, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hooks, metav1.CreateOptions{})
+	expect.NoError(t, err)
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // All missing references are named with their fields.
@@ -38,9 +39,7 @@ func TestExists(t *testing.T) {
 	asked := &live{}
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), asked), toppingsOf)
 	errs, err := check(t.Context(), pizza("x", "tomato", "nails", "tomato", "new", "glue", "nails", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := []string{
 		`spec.toppings[1].name: Not found: "nails"`,
 		`spec.toppings[4].name: Not found: "glue"`,
@@ -60,16 +59,12 @@ func TestExists_UnsyncedInformer(t *testing.T) {
 	behind.synced = false
 	asked := &live{}
 	known := target(t, reference.ClusterScoped(toppings), behind, asked)
-	errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "nails", "new", "gone"))
-	want := []string{`spec.toppings[0].name: Not found: "nails"`, `spec.toppings[2].name: Not found: "gone"`}
-	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	decides(t, reference.Exists(known, toppingsOf), pizza("x", "nails", "new", "gone"), `spec.toppings[0].name: Not found: "nails"`, `spec.toppings[2].name: Not found: "gone"`)
 	const unsynced = "the informer of toppings.restaurant.programming-kubernetes.info has not synced yet"
 	if err := known.Check(nil); !isRetry(err, http.StatusServiceUnavailable) || err.Error() != unsynced {
 		t.Errorf("the check says %v", err)
 	}
-	_, err = reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "locked"))
+	_, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "locked"))
 	if want := `spec.toppings[0].name: ` + unsynced + `, and cannot find out whether toppings.restaurant.programming-kubernetes.info "locked" exists: `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -105,9 +100,7 @@ func TestExists_RateOfReads(t *testing.T) {
 	if want := `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "new" exists: the webhook's limit of requests to the API server is exceeded`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if errs, err := check(t.Context(), pizza("x", "tomato")); errs != nil || err != nil {
-		t.Errorf("a hit needs no read: %v and %v", errs, err)
-	}
+	decides(t, check, pizza("x", "tomato")) // a hit needs no read
 	if diff := cmp.Diff(map[string]int{"nails": 1, "glue": 1}, asked.was()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -129,9 +122,7 @@ func TestExists_ConcurrentReads(t *testing.T) {
 			now.Add(-1)
 			return apierrors.NewNotFound(toppings, name)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		begin := time.Now()
 		errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", strings.Split("abcdefghijklmno", "")...))
 		if len(errs) != 15 || err != nil {
@@ -192,14 +183,10 @@ func TestExists_OldImpossibleName(t *testing.T) {
 func TestExists_CertainDenial(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	check := reference.Exists(known, secretsOf)
-	errs, err := check(t.Context(), pizza("x", "locked", "other/x", "nails", "unserved"))
-	want := []string{
+	decides(t, check, pizza("x", "locked", "other/x", "nails", "unserved"),
 		`spec.toppings[1].name: Forbidden: objects in namespace "default" may not name secrets in namespace "other"`,
 		`spec.toppings[2].name: Not found: "nails"`,
-	}
-	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	)
 	behind := holding()
 	behind.synced = false
 	check = reference.Exists(target(t, reference.Namespaced(secrets), behind, &live{}), secretsOf)
@@ -237,9 +224,7 @@ func TestExists_RetriableErrors(t *testing.T) {
 		"anything else":          {err: errors.New("no idea")},
 	} {
 		known, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), func(context.Context, string, string) error { return c.err })
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "tomato"))
 		var status *apierrors.StatusError
 		switch {
@@ -271,9 +256,7 @@ func TestExists_Timeout(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		begin := time.Now()
 		_, err = reference.Exists(known, toppingsOf)(t.Context(), pizza("x", strings.Split("abcdefghijklmnopqrstuvwxyz", "")...))
 		if took := time.Since(begin); !isRetry(err, http.StatusServiceUnavailable) || took != 2*time.Second {
@@ -325,19 +308,13 @@ func TestExists_FromClusterScope(t *testing.T) {
 	check := reference.Exists(target(t, reference.Namespaced(secrets), holding(secret("other", "oven")), &live{}), secretsOf)
 	p := pizza("x", "other/oven", "oven")
 	p.Namespace = ""
-	errs, err := check(t.Context(), p)
-	want := []string{`spec.toppings[1].name: Invalid value: "oven": needs a namespace: the object that names it has none`}
-	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	decides(t, check, p, `spec.toppings[1].name: Invalid value: "oven": needs a namespace: the object that names it has none`)
 }
 
 // The namespace of a reference to a cluster-scoped kind is ignored.
 func TestExists_ToClusterScope(t *testing.T) {
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{}), secretsOf)
-	if errs, err := check(t.Context(), pizza("x", "other/tomato")); errs != nil || err != nil {
-		t.Errorf("got %v and %v", errs, err)
-	}
+	decides(t, check, pizza("x", "other/tomato"))
 }
 
 // The policy allows to cross namespaces.
@@ -353,18 +330,14 @@ func TestCrossNamespace(t *testing.T) {
 		}
 		return to.Namespace == "shared", nil
 	}))
-	errs, err := check(t.Context(), pizza("x", "shared/oven", "shared/nails", "other/oven", "new"))
-	want := []string{
+	decides(t, check, pizza("x", "shared/oven", "shared/nails", "other/oven", "new"),
 		`spec.toppings[1].name: Not found: "nails"`,
 		`spec.toppings[2].name: Forbidden: objects in namespace "default" may not name secrets in namespace "other"`,
-	}
-	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	)
 	if diff := cmp.Diff(map[string]int{"shared/nails": 1, "default/new": 1}, asked.was()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	errs, err = check(t.Context(), pizza("x", "broken/oven"))
+	errs, err := check(t.Context(), pizza("x", "broken/oven"))
 	if errs != nil || !isFinal(err) || !strings.Contains(err.Error(), `may be named from namespace "default"`) {
 		t.Errorf("a policy that fails: %v and %v", errs, err)
 	}
@@ -414,9 +387,7 @@ func TestExists_UnreadableOldObject(t *testing.T) {
 // A Namespace names objects in namespaces by the names of these namespaces.
 func TestExists_FromNamespace(t *testing.T) {
 	refs, err := reference.Fields[*corev1.Namespace](reference.Field{Name: "metadata.annotations['secret']", Namespace: "metadata.annotations['namespace']"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	informer := holding()
 	namespacesOf := follow(t, schema.GroupResource{Resource: "namespaces"}, informer, reference.Namespaced(secrets), refs)
 	check := reference.Exists(target(t, reference.Namespaced(secrets), holding(secret("shared", "oven"), secret("kitchen", "oven")), &live{}), refs)
@@ -447,10 +418,7 @@ func TestExists_RefWithoutPath(t *testing.T) {
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{}), func(*v1beta1.Pizza) []reference.Ref {
 		return []reference.Ref{{Name: "nails"}}
 	})
-	errs, err := check(t.Context(), pizza("x"))
-	if diff := cmp.Diff([]string{`toppings: Not found: "nails"`}, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	decides(t, check, pizza("x"), `toppings: Not found: "nails"`)
 }
 
 // Neither direction relies on an informer that has stopped.
@@ -460,18 +428,14 @@ func TestTarget_StoppedInformer(t *testing.T) {
 	source.Add(topping("tomato"))
 	informer := reference.NewInformer(source, &v1alpha1.Topping{}, 0, cache.Indexers{})
 	known, err := reference.NewTarget(reference.ClusterScoped(toppings), informer, (&live{}).get)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pizzaInformer := holding()
 	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), toppingsOf)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); informer.RunWithContext(ctx) }()
 	until(t, "it has synced", func() bool { return known.Check(nil) == nil })
-	if errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "tomato")); errs != nil || err != nil {
-		t.Errorf("while it runs: %v and %v", errs, err)
-	}
+	decides(t, reference.Exists(known, toppingsOf), pizza("x", "tomato")) // while it runs
 	cancel()
 	<-stopped
 	pizzaInformer.stopped = true
@@ -577,13 +541,9 @@ func TestExists_UpdateInAnotherVersion(t *testing.T) {
 // Unstructured objects and metadata are checked through a handler, too.
 func TestExists_UnstructuredAndMetadata(t *testing.T) {
 	inSpec, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	inMetadata, err := reference.Fields[*metav1.PartialObjectMetadata](reference.Field{Name: "metadata.annotations['topping']"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	known := target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, inSpec)), admission.Validate(reference.Exists(known, inMetadata)))
 	p := pizza("margherita", "nails")

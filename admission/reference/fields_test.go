@@ -14,6 +14,7 @@ import (
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // menu has fields of many types.
@@ -55,9 +56,7 @@ type found struct{ Path, Namespace, Name string }
 func find[T runtime.Object](t *testing.T, obj T, fields ...reference.Field) (all []found) {
 	t.Helper()
 	refs, err := reference.Fields[T](fields...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, ref := range refs(obj) {
 		all = append(all, found{ref.Path.String(), ref.Namespace, ref.Name})
 	}
@@ -118,9 +117,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("v1beta1 (-want +got):\n%s", diff)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(want, find(t, &unstructured.Unstructured{Object: content}, reference.Field{Name: "spec.toppings[*].name"})); diff != "" {
 		t.Errorf("unstructured (-want +got):\n%s", diff)
 	}
@@ -173,9 +170,7 @@ func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			refs, err := reference.Fields[*unstructured.Unstructured](c.field)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
 				"toppings": []any{map[string]any{"name": "tomato"}}, "lists": []any{[]any{}}, "name": "tomato",
 			}}}
@@ -187,9 +182,7 @@ func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
 			informer := holding()
 			users := follow(t, pizzas, informer, reference.ClusterScoped(toppings), refs)
 			informer.add(obj)
-			if err := users.Check(nil); err == nil || !strings.Contains(err.Error(), `"x" cannot be found: spec.`) {
-				t.Errorf("the check says %v", err)
-			}
+			expect.ErrorContains(t, users.Check(nil), `"x" cannot be found: spec.`)
 		})
 	}
 }
@@ -197,9 +190,7 @@ func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
 // Optional fields are optional references.
 func TestFields_Optional(t *testing.T) {
 	refs, err := reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.toppings[*].name", Optional: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got := refs(pizza("x", "a")); len(got) != 1 || !got[0].Optional {
 		t.Errorf("got %v", got)
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // run runs an informer until the test ends.
@@ -75,14 +76,10 @@ func TestInformer_Typed(t *testing.T) {
 	})
 	podInformer, secretInformer := factory.Core().V1().Pods().Informer(), factory.Core().V1().Secrets().Informer()
 	secretsOfPod, err := reference.Fields[*corev1.Pod](reference.Field{Name: "spec.volumes[*].secret.secretName"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	podsOf := follow(t, schema.GroupResource{Resource: "pods"}, podInformer, reference.Namespaced(secrets), secretsOfPod)
 	known, err := reference.NewTarget(reference.Namespaced(secrets), reference.Unwatched(secretInformer), (&live{}).get)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	run(t, podInformer)
 	run(t, secretInformer)
 	until(t, "both have synced", func() bool { return podsOf.Check(nil) == nil && known.Check(nil) == nil })
@@ -91,10 +88,7 @@ func TestInformer_Typed(t *testing.T) {
 		{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "oven"}}},
 		{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "nails"}}},
 	}}}
-	errs, err := reference.Exists(known, secretsOfPod)(t.Context(), pod)
-	if diff := cmp.Diff([]string{`spec.volumes[1].secret.secretName: Not found: "nails"`}, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	decides(t, reference.Exists(known, secretsOfPod), pod, `spec.volumes[1].secret.secretName: Not found: "nails"`)
 	unused := reference.NotReferenced[*corev1.Secret](podsOf)
 	if _, err := unused(t.Context(), secret("default", "oven")); fmt.Sprint(err) != `secrets "oven" is forbidden: referenced by pods: default/cook` {
 		t.Error(err)
@@ -102,9 +96,7 @@ func TestInformer_Typed(t *testing.T) {
 	if _, err := unused(t.Context(), secret("other", "oven")); err != nil {
 		t.Error(err)
 	}
-	if err := client.CoreV1().Pods("default").Delete(t.Context(), "cook", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, client.CoreV1().Pods("default").Delete(t.Context(), "cook", metav1.DeleteOptions{}))
 	until(t, "nobody uses the secret", func() bool { _, err := unused(t.Context(), secret("default", "oven")); return err == nil })
 }
 
@@ -125,32 +117,22 @@ func TestInformer_Dynamic(t *testing.T) {
 	pizzaInformer := informerOf(client, client.Resource(pizzaVersion), &unstructured.Unstructured{})
 	toppingInformer := informerOf(client, client.Resource(toppingVersion), &unstructured.Unstructured{})
 	refs, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), refs)
 	known, err := reference.NewTarget(reference.ClusterScoped(toppings), toppingInformer, func(ctx context.Context, _, name string) error {
 		_, err := client.Resource(toppingVersion).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	run(t, pizzaInformer)
 	run(t, toppingInformer)
 	until(t, "both have synced", func() bool { return pizzasOf.Check(nil) == nil && known.Check(nil) == nil })
 	exists := reference.Exists(known, refs)
-	errs, err := exists(t.Context(), object("Pizza", "default", "x", map[string]any{"name": "tomato"}, map[string]any{"name": "nails"}))
-	if diff := cmp.Diff([]string{`spec.toppings[1].name: Not found: "nails"`}, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	decides(t, exists, object("Pizza", "default", "x", map[string]any{"name": "tomato"}, map[string]any{"name": "nails"}), `spec.toppings[1].name: Not found: "nails"`)
 	// A topping that was created this moment is found, whether the informer has it or not.
-	if _, err := client.Resource(toppingVersion).Create(t.Context(), object("Topping", "", "salami"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if errs, err := exists(t.Context(), object("Pizza", "default", "x", map[string]any{"name": "salami"})); errs != nil || err != nil {
-		t.Errorf("got %v and %v", errs, err)
-	}
+	_, err = client.Resource(toppingVersion).Create(t.Context(), object("Topping", "", "salami"), metav1.CreateOptions{})
+	expect.NoError(t, err)
+	decides(t, exists, object("Pizza", "default", "x", map[string]any{"name": "salami"}))
 	if _, err := reference.NotReferenced[*unstructured.Unstructured](pizzasOf)(t.Context(), object("Topping", "", "tomato")); fmt.Sprint(err) != `toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: referenced by pizzas: default/margherita` {
 		t.Error(err)
 	}
@@ -159,9 +141,7 @@ func TestInformer_Dynamic(t *testing.T) {
 // A metadata-only informer serves both directions.
 func TestInformer_MetadataOnly(t *testing.T) {
 	s := metadatafake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metav1.AddMetaToScheme(s))
 	object := func(kind, namespace, name, topping string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: kind},
@@ -172,9 +152,7 @@ func TestInformer_MetadataOnly(t *testing.T) {
 	client := metadatafake.NewSimpleMetadataClient(s, object("Topping", "", "tomato", ""), object("Topping", "shop", "tomato", ""), object("Pizza", "default", "margherita", "tomato"))
 	pizzaInformer := informerOf(client, client.Resource(pizzaVersion), &metav1.PartialObjectMetadata{})
 	refs, err := reference.Fields[*metav1.PartialObjectMetadata](reference.Field{Name: "metadata.annotations['example.com/topping']"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), refs)
 	run(t, pizzaInformer)
 	until(t, "it has synced", func() bool { return pizzasOf.Check(nil) == nil })
@@ -183,17 +161,10 @@ func TestInformer_MetadataOnly(t *testing.T) {
 	}
 	// No informer has this topping: the metadata client finds it.
 	known, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), reference.Metadata(client, toppingVersion))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	exists := reference.Exists(known, refs)
-	if errs, err := exists(t.Context(), object("Pizza", "default", "x", "tomato")); errs != nil || err != nil {
-		t.Errorf("got %v and %v", errs, err)
-	}
-	errs, err := exists(t.Context(), object("Pizza", "default", "x", "nails"))
-	if diff := cmp.Diff([]string{`metadata.annotations[example.com/topping]: Not found: "nails"`}, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
+	decides(t, exists, object("Pizza", "default", "x", "tomato"))
+	decides(t, exists, object("Pizza", "default", "x", "nails"), `metadata.annotations[example.com/topping]: Not found: "nails"`)
 	get := reference.Metadata(client, toppingVersion)
 	if err := get(t.Context(), "shop", "tomato"); err != nil {
 		t.Error(err)

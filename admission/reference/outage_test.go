@@ -26,6 +26,7 @@ import (
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
@@ -118,9 +119,7 @@ func observe(t *testing.T, cp *controlplane.ControlPlane, namespace string) *obs
 	o := &observed{client: kubernetes.NewForConfigOrDie(cp.Config()), namespace: namespace}
 	if strings.HasSuffix(namespace, "-") {
 		created, err := o.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namespace}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		o.namespace = created.Name
 	}
 	config := cp.Config()
@@ -132,9 +131,7 @@ func observe(t *testing.T, cp *controlplane.ControlPlane, namespace string) *obs
 	var err error
 	o.secrets, err = reference.NewTarget(reference.Namespaced(secrets), secretInformer,
 		reference.Metadata(metadata.NewForConfigOrDie(cp.Config()), corev1.SchemeGroupVersion.WithResource("secrets")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	run(t, maps)
 	run(t, secretInformer)
 	o.recovers(t)
@@ -152,9 +149,8 @@ func (o *observed) recovers(t *testing.T) {
 // secret creates a Secret.
 func (o *observed) secret(t *testing.T, name string) {
 	t.Helper()
-	if _, err := o.client.CoreV1().Secrets(o.namespace).Create(t.Context(), secret(o.namespace, name), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := o.client.CoreV1().Secrets(o.namespace).Create(t.Context(), secret(o.namespace, name), metav1.CreateOptions{})
+	expect.NoError(t, err)
 }
 
 // refer creates a ConfigMap that names a Secret.
@@ -162,9 +158,7 @@ func (o *observed) refer(t *testing.T, secret string) *corev1.ConfigMap {
 	t.Helper()
 	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-" + secret}, Data: map[string]string{"secrets": secret}}
 	c, err := o.client.CoreV1().ConfigMaps(o.namespace).Create(t.Context(), c, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -188,15 +182,11 @@ func TestChecks_ConnectionRefused(t *testing.T) {
 		errs, err := reference.Exists(o.secrets, secretsOfConfigMap)(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace}, Data: map[string]string{"secrets": "old gone"}})
 		return errs == nil && err == nil
 	})
-	if err := o.remove(t, "old"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, o.remove(t, "old"))
 	o.sever(true)
 	begin := time.Now()
 	menu := o.refer(t, "old")
-	if err := o.client.CoreV1().Secrets(o.namespace).Delete(t.Context(), "gone", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, o.client.CoreV1().Secrets(o.namespace).Delete(t.Context(), "gone", metav1.DeleteOptions{}))
 	const broken = "the informer of configmaps has had no watch for "
 	err := o.remove(t, "old")
 	if !isRetry(err, http.StatusServiceUnavailable) || !strings.HasPrefix(err.Error(), broken) {
@@ -244,9 +234,7 @@ func TestCheck_SaysWhyNotSynced(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	nobody, err := cp.User("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	refused := cp.Config()
 	refused.Dial = (&network{cut: true}).dial
 	for want, c := range map[string]struct {
@@ -285,9 +273,7 @@ func TestNotReferenced_APIServerRestart(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	o := observe(t, cp, "default")
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/exists", admission.NewHandler(s, admission.Validate(reference.Exists(o.secrets, secretsOfConfigMap))))
 	mux.Handle("/unused", admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*corev1.Secret](o.configMaps))))
@@ -298,16 +284,12 @@ func TestNotReferenced_APIServerRestart(t *testing.T) {
 	for i := range count {
 		o.secret(t, name(i))
 	}
-	if err := cp.StopAPIServer(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cp.StopAPIServer())
 	time.Sleep(tier.Pick(2*time.Second, 14*time.Second)) // the longer, the longer does a reflector wait
 	if err := o.configMaps.Check(nil); err == nil {
 		t.Error("while the API server is down, Check returns nil")
 	}
-	if err := cp.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cp.StartAPIServer(t.Context()))
 	up := time.Now()
 	for i := range count {
 		o.refer(t, name(i))

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var (
@@ -178,9 +180,7 @@ func (l *live) was() map[string]int {
 func target(t testing.TB, resource reference.Resource, informer reference.Informer, l *live) *reference.Target {
 	t.Helper()
 	got, err := reference.NewTarget(resource, accept(informer), l.get)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return got
 }
 
@@ -189,6 +189,15 @@ func messages(errs field.ErrorList) (all []string) {
 		all = append(all, e.Error())
 	}
 	return all
+}
+
+// decides fails the test unless a check finds these errors in an object.
+func decides[T any](t testing.TB, check func(context.Context, T) (field.ErrorList, error), object T, want ...string) {
+	t.Helper()
+	errs, err := check(t.Context(), object)
+	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
+		t.Errorf("error %v, and (-want +got):\n%s", err, diff)
+	}
 }
 
 // request is an admission request for a pizza.
@@ -211,9 +220,7 @@ func ask(t testing.TB, h http.Handler, r request) string {
 			return runtime.RawExtension{}
 		}
 		raw, err := json.Marshal(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return runtime.RawExtension{Raw: raw}
 	}
 	review := admissionv1.AdmissionReview{
@@ -237,18 +244,14 @@ func ask(t testing.TB, h http.Handler, r request) string {
 		review.Request.Operation = admissionv1.Delete
 	}
 	body, err := json.Marshal(review)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	post := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(string(body)))
 	post.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, post)
 	if w.Code != http.StatusOK {
 		var status metav1.Status
-		if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(w.Body.Bytes(), &status))
 		retry := ""
 		if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 			retry = fmt.Sprintf(", again in %d s", status.Details.RetryAfterSeconds)
@@ -256,9 +259,7 @@ func ask(t testing.TB, h http.Handler, r request) string {
 		return fmt.Sprintf("undecided, %d%s: %s", w.Code, retry, status.Message)
 	}
 	var answer admissionv1.AdmissionReview
-	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer))
 	if answer.Response.Allowed {
 		return "allowed"
 	}
@@ -272,9 +273,7 @@ func newHandler(t testing.TB, opts ...admission.Option) http.Handler {
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}, &v1alpha1.Topping{}, &v1alpha1.ToppingList{}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return admission.NewHandler(s, opts...)
 }
 

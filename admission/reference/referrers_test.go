@@ -21,14 +21,13 @@ import (
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func follow[T runtime.Object](t testing.TB, resource schema.GroupResource, informer reference.Informer, target reference.Resource, refs func(T) []reference.Ref) *reference.Referrers {
 	t.Helper()
 	r, err := reference.NewReferrers(resource, accept(informer), target, refs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return r
 }
 
@@ -111,9 +110,7 @@ func TestNotReferenced_SeveralKinds(t *testing.T) {
 		return []reference.Ref{{Name: p.Labels["oven"]}, {Namespace: "cellar", Name: "grill", Optional: p.Name == "x"}}
 	})
 	onMenu, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "topping"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	menusOf := follow(t, menus, menuEvents, reference.ClusterScoped(toppings), onMenu)
 
 	p := pizza("margherita", "tomato")
@@ -238,9 +235,7 @@ func TestNotReferenced_DeletingObject(t *testing.T) {
 	informer.add(pizza("margherita", "tomato"))
 	tomato := topping("tomato")
 	tomato.DeletionTimestamp = new(metav1.Now())
-	if errs, err := reference.NotReferenced[*v1alpha1.Topping](pizzasOf)(t.Context(), tomato); errs != nil || err != nil {
-		t.Errorf("got %v and %v", errs, err)
-	}
+	decides(t, reference.NotReferenced[*v1alpha1.Topping](pizzasOf), tomato)
 }
 
 // A namespace that is deleted is emptied. Pizzas that name each other must not keep their

@@ -19,6 +19,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // stream is an API server with one watch, which a test ends.
@@ -70,9 +71,7 @@ func (s *stream) observe(t *testing.T) *reference.Referrers {
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}, s)
 	informer := reference.NewInformer(lw, &v1beta1.Pizza{}, 0, cache.Indexers{})
 	// The default handler sleeps until the real time, which is decades later than that of the bubble.
-	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}))
 	r := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	run(t, informer)
 	synctest.Wait()

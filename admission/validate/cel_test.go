@@ -12,15 +12,14 @@ import (
 
 	"github.com/crdkit/crdkit/admission/validate"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestDocumentation_CELRules puts the rules of doc.go into a schema, and updates objects. They
 // judge as the functions do.
 func TestDocumentation_CELRules(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	rules := map[string]string{}
 	for _, line := range regexp.MustCompile(`(?m)^//\t([A-Z]\w+) +(.*self.*)$`).FindAllSubmatch(text, -1) {
 		rules[string(line[1])] = string(line[2])
@@ -129,8 +128,6 @@ spec:
 func thing(t *testing.T, spec any) []byte {
 	t.Helper()
 	text, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x","namespace":"default","generation":1},"spec":%s}`, text)
 }

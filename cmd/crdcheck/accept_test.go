@@ -13,15 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // writeFile writes a file into a new folder, and returns its path.
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -130,9 +130,7 @@ func TestDiff_AppendsNoEntryTwice(t *testing.T) {
 		}
 		_, entries, stderr := run(t, "", "diff", "--accept", path, "-o", "accept", old, now)
 		entries = written + strings.ReplaceAll(entries, `reason: ""`, "reason: no one does")
-		if err := os.WriteFile(path, []byte(entries), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(entries), 0o600))
 		if strings.Count(entries, "definition: ") != 1 || stderr != "" {
 			t.Errorf("got %s%s, want one entry", entries, stderr)
 		}
@@ -259,9 +257,7 @@ func FuzzPrintEntries(f *testing.F) {
 		want := identity{Definition: definition, Path: path, What: what}
 		var out bytes.Buffer
 		c := &command{out: bufio.NewWriter(&out)}
-		if err := c.printEntries([]identity{{Definition: "A.b", What: want.What + "x"}, want, want}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.printEntries([]identity{{Definition: "A.b", What: want.What + "x"}, want, want}))
 		c.out.Flush()
 		entries, errs := parseAccepted("file", bytes.ReplaceAll(out.Bytes(), []byte(`  reason: "" #`), []byte("  reason: x #")))
 		if len(errs) > 0 || len(entries) != 2 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // The server refuses a definition of v1beta1 with the words of lint, and takes what convert prints.
@@ -14,9 +15,7 @@ func TestConvert_IsTakenByTheServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	home := t.TempDir()
 	apply := func(text string) string {
 		t.Helper()

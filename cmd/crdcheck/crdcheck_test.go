@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -31,9 +33,7 @@ func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr s
 func content(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(data)
 }
 
@@ -218,9 +218,7 @@ func TestRun_Output(t *testing.T) {
 			got := fmt.Sprintf("$ crdcheck %s\n%s--- standard error\n%s--- exit code %d\n", strings.Join(test.args, " "), stdout, stderr, code)
 			golden := filepath.Join("golden", test.name+".txt")
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 			}
 			if diff := cmp.Diff(content(t, golden), got); diff != "" {
 				t.Errorf("(-want +got), -update writes it anew:\n%s", diff)
@@ -236,9 +234,7 @@ func TestValidate_FileOrder(t *testing.T) {
 		"{type: object, properties: {a: {type: string}, b: {type: string}, c: {type: string}, d: {type: string}, e: {type: string}}}", 1)
 	object := "apiVersion: restaurant.example.com/v1\nkind: Oven\nmetadata: {name: o}\ne: 1\nd: 1\nc: 1\nb: 1\na: 1\n"
 	file := filepath.Join(t.TempDir(), "crd.yaml")
-	if err := os.WriteFile(file, []byte(crd), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(crd), 0o600))
 	for range 10 {
 		_, stdout, stderr := run(t, object, "validate", "-o", "json", "--crd", file, "-")
 		var answer struct {
@@ -278,13 +274,9 @@ func TestRun_Help(t *testing.T) {
 // A path may have a comma, and a directory may be a link.
 func TestRun_CommaAndLink(t *testing.T) {
 	project, err := filepath.Abs("testdata/project")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Chdir(t.TempDir())
-	if err := os.Symlink(project, "a,b"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink(project, "a,b"))
 	code, stdout, stderr := run(t, oven("a"), "validate", "--crd", "a,b", "-")
 	if code != exitOK || stdout != "oven.restaurant.example.com/a valid\n1 valid, 0 invalid, 0 passed over\n" {
 		t.Errorf("%d %s%s", code, stdout, stderr)
@@ -366,9 +358,7 @@ func TestProgress(t *testing.T) {
 	}
 	for _, name := range []string{os.DevNull, filepath.Join(t.TempDir(), "file")} {
 		file, err := os.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer file.Close()
 		if newProgress(file).out != nil {
 			t.Errorf("it shows progress on %s", name)

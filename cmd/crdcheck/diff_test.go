@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A rule that allows more cannot be told from one that allows less: it counts unless the user
@@ -21,9 +23,7 @@ func TestDiff_UnprovenChangesCountUnlessAllowed(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"old.yaml": old, "new.yaml": strings.Replace(old, "self < 5", "self < 9", 1)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	t.Chdir(dir)
 	for _, test := range []struct {
@@ -48,9 +48,7 @@ func TestDiff_ObjectsProveChanges(t *testing.T) {
 		"old.yaml": old, "new.yaml": strings.Replace(old, "integer", "integer, maximum: 3", 1),
 		"ovens.yaml": "{apiVersion: restaurant.example.com/v1, kind: Oven, metadata: {name: o}, a: \"77\", size: 7}",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	code, stdout, stderr := run(t, "", "diff", "--objects", "ovens.yaml", "old.yaml", "new.yaml")
 	if code != exitFindings || !strings.Contains(stdout, `"size":7`) {

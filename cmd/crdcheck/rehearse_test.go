@@ -23,6 +23,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/crontab"
 	"github.com/crdkit/crdkit/schema/rehearse"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // These environment variables make the test binary a webhook, and let it print the cluster that it finds.
@@ -118,17 +119,13 @@ func TestRehearse_PrintsJSON(t *testing.T) {
 func compact(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := json.Compact(&out, text); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Compact(&out, text))
 	return out.Bytes()
 }
 
 func TestRehearse_StartsTheWebhook(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	address := listener.Addr().String()
 	listener.Close()
 	command := fmt.Sprintf("env %s=%s '%s'", webhookAddress, address, os.Args[0])
@@ -149,9 +146,7 @@ func TestRehearse_CommandHasNoCluster(t *testing.T) {
 	kubeconfig.Clusters["mine"] = &clientcmdapi.Cluster{Server: "https://mine.example.com"}
 	kubeconfig.Contexts["mine"] = &clientcmdapi.Context{Cluster: "mine"}
 	kubeconfig.CurrentContext = "mine"
-	if err := clientcmd.WriteToFile(*kubeconfig, mine); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, clientcmd.WriteToFile(*kubeconfig, mine))
 	t.Setenv("KUBECONFIG", mine)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
@@ -169,9 +164,7 @@ func TestRehearse_VerifiesCertificates(t *testing.T) {
 	defer server.Close()
 	authority := filepath.Join(t.TempDir(), "ca.crt")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(authority, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(authority, text, 0o600))
 	for _, test := range []struct {
 		flags []string
 		code  int
@@ -296,9 +289,7 @@ func TestRehearse_ReadsDirectories(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.yaml": content(t, samples), "values.yaml": "a: b\n", "b.json": oven("o"), "notes.txt": "no manifest",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	code, stdout, stderr := run(t, "", "rehearse", "--from", "../../examples/crontab/config/first-release", "--to", "../../examples/crontab/config/first-release", "--objects", dir)
 	if code != exitOK || stdout != "3 objects rehearsed: 0 findings, 0 of them lost\n" || strings.Count(stderr, "passed over") != 2 {

@@ -18,6 +18,7 @@ import (
 	"github.com/crdkit/crdkit/conversion/metrics"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func handler(t *testing.T, opts ...conversion.Option) http.Handler {
@@ -34,9 +35,7 @@ func handler(t *testing.T, opts ...conversion.Option) http.Handler {
 			return nil
 		},
 		func(context.Context, *v1beta1.Pizza, *v1alpha1.Pizza) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return conversion.NewHandler(reg, opts...)
 }
 
@@ -55,9 +54,7 @@ func pizza(version, name string) string {
 func TestPrometheus_CountsReviewsAndObjects(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	option, err := metrics.Prometheus(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h := handler(t, option)
 	ask(h, pizza("v1alpha1", "a"), pizza("v1alpha1", "c"))
 	ask(h, pizza("v1beta1", "b"))
@@ -83,9 +80,7 @@ crdkit_conversion_reviews_total{result="success"} 3
 		t.Error(err)
 	}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	durations := map[string]uint64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
@@ -106,9 +101,8 @@ crdkit_conversion_reviews_total{result="success"} 3
 // The same metrics twice are an error.
 func TestPrometheus_RegisteredTwice(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	if _, err := metrics.Prometheus(registry); err != nil {
-		t.Fatal(err)
-	}
+	_, err := metrics.Prometheus(registry)
+	expect.NoError(t, err)
 	var already prometheus.AlreadyRegisteredError
 	if _, err := metrics.Prometheus(registry); !errors.As(err, &already) {
 		t.Errorf("got %v", err)

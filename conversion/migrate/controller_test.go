@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	boxes "github.com/crdkit/crdkit/test/migratetest"
 )
 
@@ -31,7 +31,7 @@ func (w *warehouse) control(ctx context.Context, patience time.Duration) {
 	w.t.Helper()
 	config := w.user("controller-of-"+w.CRD, migrate.ControllerRules(w.CRD))
 	c, err := migrate.NewController(config, []string{w.CRD}, migrate.Rate(0), migrate.PropagationDelay(0))
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	c.DelegatePatience(patience)
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -62,9 +62,9 @@ func (w *warehouse) migrated() {
 func (w *warehouse) migrations() (all []svmv1.StorageVersionMigration) {
 	w.t.Helper()
 	client, err := kubernetes.NewForConfig(w.Config)
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	list, err := client.StoragemigrationV1().StorageVersionMigrations().List(w.t.Context(), metav1.ListOptions{})
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	for _, migration := range list.Items {
 		if migration.Spec.Resource.Group == w.Group {
 			all = append(all, migration)
@@ -78,7 +78,7 @@ func (w *warehouse) migrations() (all []svmv1.StorageVersionMigration) {
 func (w *warehouse) manage(most int) {
 	w.t.Helper()
 	client, err := kubernetes.NewForConfig(w.Config)
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	ctx := w.t.Context()
 	boxes.Eventually(w.t, "a migration is asked for", func() error {
 		if len(w.migrations()) != 1 {
@@ -90,11 +90,11 @@ func (w *warehouse) manage(most int) {
 	set := func(condition svmv1.MigrationConditionType) {
 		meta.SetStatusCondition(&migration.Status.Conditions, metav1.Condition{Type: string(condition), Status: metav1.ConditionTrue, Reason: "Test"})
 		migration, err = client.StoragemigrationV1().StorageVersionMigrations().UpdateStatus(ctx, migration, metav1.UpdateOptions{})
-		check(w.t, err)
+		expect.NoError(w.t, err)
 	}
 	set(svmv1.MigrationRunning)
 	list, err := w.Boxes("v1").List(ctx, metav1.ListOptions{})
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	migration.Status.ResourceVersion = list.GetResourceVersion()
 	set(svmv1.MigrationRunning)
 	for i, box := range list.Items {
@@ -104,7 +104,7 @@ func (w *warehouse) manage(most int) {
 		}
 		patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q}}`, box.GetUID(), box.GetResourceVersion())
 		_, err := w.Boxes("v1").Namespace(box.GetNamespace()).Patch(ctx, box.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "storage-version-migrator-controller"})
-		check(w.t, err)
+		expect.NoError(w.t, err)
 	}
 	set(svmv1.MigrationSucceeded)
 }
@@ -169,10 +169,10 @@ func TestController_NoDefinition(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	client, err := dynamic.NewForConfig(w.Config)
-	check(t, err)
+	expect.NoError(t, err)
 	crds := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	definition := w.Definition()
-	check(t, crds.Delete(t.Context(), w.CRD, metav1.DeleteOptions{}))
+	expect.NoError(t, crds.Delete(t.Context(), w.CRD, metav1.DeleteOptions{}))
 	boxes.Eventually(t, "the definition has gone", func() error {
 		_, err := crds.Get(t.Context(), w.CRD, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
@@ -195,7 +195,7 @@ func TestController_NoDefinition(t *testing.T) {
 		unstructured.RemoveNestedField(definition.Object, "metadata", field)
 	}
 	_, err = crds.Create(t.Context(), definition, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	boxes.Eventually(t, "boxes are served", func() error {
 		_, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{})
 		return err
@@ -217,9 +217,8 @@ func TestNewController_ChecksItsArguments(t *testing.T) {
 		"a rate":        {[]string{"a.example.com"}, []migrate.Option{migrate.Rate(-1)}, "Rate is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := migrate.NewController(config, test.crds, test.opts...); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("the error is %v, want %q", err, test.want)
-			}
+			_, err := migrate.NewController(config, test.crds, test.opts...)
+			expect.ErrorContains(t, err, test.want)
 		})
 	}
 }

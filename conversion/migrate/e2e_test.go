@@ -20,6 +20,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	warehouses "github.com/crdkit/crdkit/test/migratetest"
 	"github.com/crdkit/crdkit/test/tier"
 )
@@ -32,18 +33,14 @@ func TestRun_ChangesOnlyStorageVersion(t *testing.T) {
 	w.Fill(n)
 	before := map[string]map[string][sha256.Size]byte{"v1alpha1": w.Inventory("v1alpha1"), "v1": w.Inventory("v1")}
 	w.Store("v1")
-	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
-		t.Fatal(diff)
-	}
+	w.stores("v1alpha1", "v1")
 	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Rate(0), migrate.PropagationDelay(0))
-	check(t, err)
+	expect.NoError(t, err)
 	want := &migrate.Report{Progress: migrate.Progress{Total: int64(n), Rewritten: int64(n)}, Storage: "v1", Dropped: []string{"v1alpha1"}}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"v1"}, w.StoredVersions()); diff != "" {
-		t.Error(diff)
-	}
+	w.stores("v1")
 	w.OnlyIn("v1")
 	for version, boxes := range before {
 		after := w.Inventory(version)
@@ -62,7 +59,7 @@ func TestRun_ChangesOnlyStorageVersion(t *testing.T) {
 
 	// There is nothing left to do.
 	report, err = migrate.Run(t.Context(), w.Config, w.CRD)
-	check(t, err)
+	expect.NoError(t, err)
 	if diff := cmp.Diff(&migrate.Report{Storage: "v1"}, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -85,7 +82,7 @@ func TestRun_ConcurrentWrites(t *testing.T) {
 				for j := i; j < n && ctx.Err() == nil; j += 20 {
 					name, label := fmt.Sprintf("box-%05d", j), fmt.Sprintf("r%d", round)
 					patch := fmt.Sprintf(`{"metadata":{"labels":{"round":%q}}}`, label)
-					if _, err := w.Boxes([]string{"v1", "v1alpha1"}[round%2]).Namespace("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+					if err := w.patch([]string{"v1", "v1alpha1"}[round%2], name, patch); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
 					written[i][name] = label
@@ -112,7 +109,7 @@ func TestRun_ConcurrentWrites(t *testing.T) {
 	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Rate(200), migrate.PropagationDelay(0))
 	stop()
 	writers.Wait()
-	check(t, err)
+	expect.NoError(t, err)
 	if report.Failed > 0 || report.Current == 0 || report.Rewritten == 0 {
 		t.Errorf("%+v", report.Progress)
 	}
@@ -120,7 +117,7 @@ func TestRun_ConcurrentWrites(t *testing.T) {
 	for _, part := range written {
 		for name, label := range part {
 			box, err := w.Boxes("v1").Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
-			check(t, err)
+			expect.NoError(t, err)
 			if got := box.GetLabels()["round"]; got != label {
 				t.Errorf("%s has the label %q, %q was written", name, got, label)
 			}
@@ -157,9 +154,7 @@ func TestRun_Interrupted(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
-			t.Fatal(diff)
-		}
+		w.stores("v1alpha1", "v1")
 		if round == 10 {
 			t.Fatal("it never ends")
 		}
@@ -189,10 +184,8 @@ func TestRun_DroppedManagedFields(t *testing.T) {
 			w.Store("v1")
 			w.Stutter.Store(nth)
 			report, err := w.run()
-			check(t, err)
-			if diff := cmp.Diff(migrate.Progress{Total: 10, Rewritten: 10}, report.Progress); diff != "" {
-				t.Error(diff)
-			}
+			expect.NoError(t, err)
+			progressed(t, report, migrate.Progress{Total: 10, Rewritten: 10})
 			w.Stutter.Store(0)
 			if diff := cmp.Diff(before, w.Inventory("v1")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -208,24 +201,22 @@ func TestRun_ObjectWouldLoseOwners(t *testing.T) {
 	controlplane.Shared(t).SkipFrom(t, 37, "it keeps managedFields that it cannot convert")
 	w := newWarehouse(t)
 	w.Fill(5)
-	_, err := w.Boxes("v1alpha1").Namespace("default").Patch(t.Context(), "box-00003", types.MergePatchType, []byte(`{"metadata":{"annotations":{"one-way":"yes"}}}`), metav1.PatchOptions{})
-	check(t, err)
+	err := w.patch("v1alpha1", "box-00003", `{"metadata":{"annotations":{"one-way":"yes"}}}`)
+	expect.NoError(t, err)
 	before, versions := w.Inventory("v1"), w.resourceVersions()
 	w.OneWay.Store(true)
 	w.Store("v1")
 	for _, opts := range [][]migrate.Option{{migrate.DryRun()}, nil} {
 		_, err = w.run(opts...)
-		refuses(t, err, "1 of 5 objects", "default/box-00003: metadata.managedFields: the API server would drop them, since it cannot convert the object from v1 to each version that they name")
+		expect.ErrorContains(t, err, "1 of 5 objects", "default/box-00003: metadata.managedFields: the API server would drop them, since it cannot convert the object from v1 to each version that they name")
 	}
-	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
-		t.Error(diff)
-	}
+	w.stores("v1alpha1", "v1")
 	if now := w.resourceVersions(); now["box-00003"] != versions["box-00003"] || now["box-00002"] == versions["box-00002"] {
 		t.Errorf("before: %v, after: %v", versions, now)
 	}
 	w.OneWay.Store(false)
 	_, err = w.run()
-	check(t, err)
+	expect.NoError(t, err)
 	if diff := cmp.Diff(before, w.Inventory("v1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -243,17 +234,14 @@ func TestForgetOwners_OtherVersion(t *testing.T) {
 		crd.Spec.Versions = append(crd.Spec.Versions, *other)
 	})
 	w.Store("v1")
-	box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"width": int64(5), "height": int64(6)}}}
-	box.SetAPIVersion(w.Group + "/v1")
-	box.SetKind("Box")
-	box.SetName("wide")
+	box := w.box("v1", "wide", map[string]any{"width": int64(5), "height": int64(6)})
 	_, err := w.Boxes("v1").Namespace("default").Create(t.Context(), box, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = w.Boxes("v1").Namespace("default").Patch(t.Context(), "wide", types.ApplyPatchType,
 		fmt.Appendf(nil, `{"apiVersion":"%s/v1","kind":"Box","metadata":{"name":"wide","labels":{"a":"b"}}}`, w.Group), metav1.PatchOptions{FieldManager: "gitops"})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = w.run()
-	check(t, err)
+	expect.NoError(t, err)
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1beta1" })
 	warehouses.Eventually(t, "v1 is not served", func() error {
 		if _, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
@@ -261,7 +249,7 @@ func TestForgetOwners_OtherVersion(t *testing.T) {
 		}
 		return nil
 	})
-	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.ForgetOwners()), "the storage version v1 is not served")
+	expect.ErrorContains(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.ForgetOwners()), "the storage version v1 is not served")
 }
 
 func TestDryRun_WritesNothing(t *testing.T) {
@@ -271,7 +259,7 @@ func TestDryRun_WritesNothing(t *testing.T) {
 	w.Store("v1")
 	crd, boxes := w.Definition(), w.resourceVersions()
 	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.DryRun())
-	check(t, err)
+	expect.NoError(t, err)
 	want := &migrate.Report{Progress: migrate.Progress{Total: 20, Rewritten: 20}, Storage: "v1", Dropped: []string{"v1alpha1"}}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -295,7 +283,7 @@ func TestRun_DefinitionChanges(t *testing.T) {
 		if p.Rewritten > 10 {
 			once.Do(func() { // a box is stored in v1alpha1 after all
 				w.Store("v1alpha1")
-				_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"late":"yes"}}}`), metav1.PatchOptions{})
+				err := w.patch("v1", "box-00000", `{"metadata":{"labels":{"late":"yes"}}}`)
 				if err != nil {
 					t.Error(err)
 				}
@@ -303,7 +291,7 @@ func TestRun_DefinitionChanges(t *testing.T) {
 			})
 		}
 	}))
-	check(t, err)
+	expect.NoError(t, err)
 	if report.Rewritten+report.Current != 40 {
 		t.Errorf("%+v", report.Progress)
 	}
@@ -328,14 +316,14 @@ func TestRun_RequestOnItsWay(t *testing.T) {
 	slow.Store(true)
 	written := make(chan error)
 	go func() {
-		_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"late":"yes"}}}`), metav1.PatchOptions{})
+		err := w.patch("v1", "box-00000", `{"metadata":{"labels":{"late":"yes"}}}`)
 		written <- err
 	}()
 	<-called
 	w.Store("v1") // the request goes on to store in v1alpha1
 	_, err := w.run(migrate.PropagationDelay(8 * time.Second))
-	check(t, err)
-	check(t, <-written)
+	expect.NoError(t, err)
+	expect.NoError(t, <-written)
 	slow.Store(false)
 	w.OnlyIn("v1")
 }
@@ -349,12 +337,9 @@ func TestRun_WritesStorageVersionOnly(t *testing.T) {
 		crd.Spec.Scope = apiextensionsv1.ClusterScoped
 	})
 	w.Store("v1")
-	box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"width": int64(5), "height": int64(6)}}}
-	box.SetAPIVersion(w.Group + "/v1")
-	box.SetKind("Box")
-	box.SetName("wide")
+	box := w.box("v1", "wide", map[string]any{"width": int64(5), "height": int64(6)})
 	_, err := w.Boxes("v1").Create(t.Context(), box, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
 	warehouses.Eventually(t, "v1 is not served", func() error {
 		if _, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
@@ -363,10 +348,8 @@ func TestRun_WritesStorageVersionOnly(t *testing.T) {
 		return nil
 	})
 	_, err = w.run()
-	refuses(t, err, "the storage version v1 is not served", "expected served: true")
-	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
-		t.Error(diff)
-	}
+	expect.ErrorContains(t, err, "the storage version v1 is not served", "expected served: true")
+	w.stores("v1alpha1", "v1")
 	w.Change(func(v map[string]any) { v["served"] = true })
 	warehouses.Eventually(t, "v1 is served", func() error {
 		now, err := w.Boxes("v1").Get(t.Context(), "wide", metav1.GetOptions{})
@@ -379,7 +362,7 @@ func TestRun_WritesStorageVersionOnly(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	_, err = w.run()
-	check(t, err)
+	expect.NoError(t, err)
 }
 
 // A wrong name is an error.

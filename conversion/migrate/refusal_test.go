@@ -20,6 +20,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion/migrate"
+	"github.com/crdkit/crdkit/test/expect"
 	boxes "github.com/crdkit/crdkit/test/migratetest"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
@@ -30,7 +31,7 @@ func (w *warehouse) hook(resource string, f webhook) {
 	_, sub, _ := strings.Cut(resource, "/")
 	url, ca := webhooktest.Serve(w.t, admission.NewHandler(runtime.NewScheme(), f.options(w, sub)...))
 	client, err := kubernetes.NewForConfig(w.Config)
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(w.t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Plural},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
@@ -44,7 +45,7 @@ func (w *warehouse) hook(resource string, f webhook) {
 			}},
 		}},
 	}, metav1.CreateOptions{})
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	boxes.Eventually(w.t, "the webhook is called", func() error {
 		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
 		if err == nil {
@@ -57,20 +58,17 @@ func (w *warehouse) hook(resource string, f webhook) {
 // canary creates a box that each webhook of these tests refuses.
 func (w *warehouse) canary() {
 	w.t.Helper()
-	box := &unstructured.Unstructured{}
-	box.SetAPIVersion(w.Group + "/v1")
-	box.SetKind("Box")
-	box.SetName("canary")
+	box := w.box("v1", "canary", nil)
 	_, err := w.Boxes("v1").Namespace("default").Create(w.t.Context(), box, metav1.CreateOptions{})
-	check(w.t, err)
+	expect.NoError(w.t, err)
 }
 
 // unhook removes the webhook, and waits until it does not refuse a box any more.
 func (w *warehouse) unhook(name string, subresources ...string) {
 	w.t.Helper()
 	client, err := kubernetes.NewForConfig(w.Config)
-	check(w.t, err)
-	check(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.Plural, metav1.DeleteOptions{}))
+	expect.NoError(w.t, err)
+	expect.NoError(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.Plural, metav1.DeleteOptions{}))
 	boxes.Eventually(w.t, name+" is not refused", func() error {
 		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, subresources...)
 		return err
@@ -79,7 +77,7 @@ func (w *warehouse) unhook(name string, subresources ...string) {
 
 func (w *warehouse) delete(name string) {
 	w.t.Helper()
-	check(w.t, w.Boxes("v1").Namespace("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))
+	expect.NoError(w.t, w.Boxes("v1").Namespace("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 }
 
 // webhook is a function that is called for updates of boxes.
@@ -117,10 +115,8 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 		w.Store("v1")
 		w.hook(w.Plural, w.refuse("box-00001"))
 		report, err := w.run()
-		check(t, err)
-		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 11}, report.Progress); diff != "" {
-			t.Error(diff)
-		}
+		expect.NoError(t, err)
+		progressed(t, report, migrate.Progress{Total: 11, Rewritten: 11})
 		w.OnlyIn("v1")
 	})
 
@@ -142,31 +138,21 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 			if report.Current > 0 {
 				want = migrate.Progress{Total: 10, Current: 8, Failed: 2}
 			}
-			if diff := cmp.Diff(want, report.Progress); diff != "" {
-				t.Error(diff)
-			}
-			for _, want := range []string{w.CRD, "2 of 10 objects", "default/box-00001: admission webhook", "default/box-00004: ", "too old to be touched", "status.storedVersions keeps v1alpha1"} {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error does not say %q: %v", want, err)
-				}
-			}
+			progressed(t, report, want)
+			expect.ErrorContains(t, err, w.CRD, "2 of 10 objects", "default/box-00001: admission webhook", "default/box-00004: ", "too old to be touched", "status.storedVersions keeps v1alpha1")
 			if !errors.Is(err, migrate.ErrRefused) || len(report.Problems) != 2 || report.Dropped != nil {
 				t.Errorf("%+v", report)
 			}
 		}
-		if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
-			t.Error(diff)
-		}
+		w.stores("v1alpha1", "v1")
 		after := w.resourceVersions()
 		if after["box-00001"] != before["box-00001"] || after["box-00002"] == before["box-00002"] {
 			t.Errorf("before %v, after %v", before, after)
 		}
 		w.unhook("box-00001", "status")
 		report, err := w.run()
-		check(t, err)
-		if diff := cmp.Diff(migrate.Progress{Total: 10, Current: 8, Rewritten: 2}, report.Progress); diff != "" {
-			t.Error(diff)
-		}
+		expect.NoError(t, err)
+		progressed(t, report, migrate.Progress{Total: 10, Current: 8, Rewritten: 2})
 		w.OnlyIn("v1")
 	})
 
@@ -189,14 +175,8 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 		inventory, before := w.Inventory("v1"), w.resourceVersions()
 		for _, dry := range [][]migrate.Option{{migrate.DryRun()}, nil} {
 			report, err := w.run(dry...)
-			if diff := cmp.Diff(migrate.Progress{Total: 10, Rewritten: 8, Failed: 2}, report.Progress); diff != "" {
-				t.Error(diff)
-			}
-			for _, want := range []string{"default/box-00001: metadata.labels: admission would change them", "default/box-00005: metadata.generation and so other fields than metadata: admission would change them"} {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("the error does not say %q: %v", want, err)
-				}
-			}
+			progressed(t, report, migrate.Progress{Total: 10, Rewritten: 8, Failed: 2})
+			expect.ErrorContains(t, err, "default/box-00001: metadata.labels: admission would change them", "default/box-00005: metadata.generation and so other fields than metadata: admission would change them")
 		}
 		if diff := cmp.Diff(inventory, w.Inventory("v1")); diff != "" {
 			t.Error(diff)
@@ -210,27 +190,18 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 		t.Parallel()
 		w := newWarehouse(t)
 		w.Fill(10)
-		box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "huge"}}}
-		box.SetAPIVersion(w.Group + "/v1alpha1")
-		box.SetKind("Box")
-		box.SetName("broken")
+		box := w.box("v1alpha1", "broken", map[string]any{"size": "huge"})
 		_, err := w.Boxes("v1alpha1").Namespace("default").Create(t.Context(), box, metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		w.Store("v1")
 		report, err := w.run()
-		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 10, Failed: 1}, report.Progress); diff != "" {
-			t.Error(diff)
-		}
-		if want := `spec.size: "huge" is not like 3x4`; err == nil || !strings.Contains(err.Error(), "default/broken: ") || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
-		}
+		progressed(t, report, migrate.Progress{Total: 11, Rewritten: 10, Failed: 1})
+		expect.ErrorContains(t, err, "default/broken: ", `spec.size: "huge" is not like 3x4`)
 		// It cannot even be deleted: the webhook must be fixed.
 		w.Lenient.Store(true)
 		report, err = w.run()
-		check(t, err)
-		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 1, Current: 10}, report.Progress); diff != "" {
-			t.Error(diff)
-		}
+		expect.NoError(t, err)
+		progressed(t, report, migrate.Progress{Total: 11, Rewritten: 1, Current: 10})
 		w.OnlyIn("v1")
 	})
 
@@ -243,7 +214,7 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 			if v["name"] != "v1" {
 				return
 			}
-			check(t, unstructured.SetNestedField(v, int64(5), "schema", "openAPIV3Schema", "properties", "spec", "properties", "width", "minimum"))
+			expect.NoError(t, unstructured.SetNestedField(v, int64(5), "schema", "openAPIV3Schema", "properties", "spec", "properties", "width", "minimum"))
 		})
 		boxes.Eventually(t, "the schema is there", func() error {
 			_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00009", types.MergePatchType, []byte(`{"spec":{"width":4}}`), metav1.PatchOptions{DryRun: []string{"All"}})
@@ -253,9 +224,7 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 			return nil
 		})
 		report, err := w.run()
-		check(t, err)
-		if diff := cmp.Diff(migrate.Progress{Total: 10, Rewritten: 10}, report.Progress); diff != "" {
-			t.Error(diff)
-		}
+		expect.NoError(t, err)
+		progressed(t, report, migrate.Progress{Total: 10, Rewritten: 10})
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
+	"github.com/crdkit/crdkit/test/expect"
 	boxes "github.com/crdkit/crdkit/test/migratetest"
 )
 
@@ -40,36 +41,36 @@ func TestRemove_VersionNobodyNeeds(t *testing.T) {
 		t.Helper()
 		_, err := w.Boxes(version).Namespace("default").Patch(t.Context(), name, types.ApplyPatchType,
 			fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Box","metadata":{"name":%q},"spec":{"note":{"by":"gitops"}}}`, w.Group+"/"+version, name), metav1.PatchOptions{FieldManager: "gitops", Force: ptr.To(true)})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	apply("v1alpha1", "applied")
 	for _, p := range [][2]string{{"v1alpha1", `{"spec":{"size":"1x2"}}`}, {"v1", `{"spec":{"height":3}}`}} {
 		_, err := w.Boxes(p[0]).Namespace("default").Patch(t.Context(), "applied", types.MergePatchType, []byte(p[1]), metav1.PatchOptions{FieldManager: "stacker"})
-		check(t, err)
+		expect.NoError(t, err)
 	}
-	check(t, w.Create(0))
-	refuses(t, remove(), "CustomResourceDefinition "+w.CRD, "v1alpha1 is the storage version", "v1alpha1 is served: set served: false", `named in managedFields by "gitops" (Apply), in 1 objects, such as default/applied: let it apply once in v1`)
-	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v2"), `no version "v2", expected one of v1alpha1, v1`)
+	expect.NoError(t, w.Create(0))
+	expect.ErrorContains(t, remove(), "CustomResourceDefinition "+w.CRD, "v1alpha1 is the storage version", "v1alpha1 is served: set served: false", `named in managedFields by "gitops" (Apply), in 1 objects, such as default/applied: let it apply once in v1`)
+	expect.ErrorContains(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v2"), `no version "v2", expected one of v1alpha1, v1`)
 
 	w.Store("v1")
-	refuses(t, remove(), "v1alpha1 is in status.storedVersions")
+	expect.ErrorContains(t, remove(), "v1alpha1 is in status.storedVersions")
 	_, err := w.run()
-	check(t, err)
+	expect.NoError(t, err)
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
-	refuses(t, remove(), "gitops", `"unpacker" (Update), in 1 objects, such as default/box-00000: nothing moves such an owner`)
+	expect.ErrorContains(t, remove(), "gitops", `"unpacker" (Update), in 1 objects, such as default/box-00000: nothing moves such an owner`)
 
 	apply("v1", "applied")
 	err = remove()
-	refuses(t, err, "unpacker")
+	expect.ErrorContains(t, err, "unpacker")
 	if strings.Contains(err.Error(), "gitops") || strings.Contains(err.Error(), "served") || strings.Contains(err.Error(), "stored") {
 		t.Errorf("got %v", err)
 	}
 	before := w.spec()
-	check(t, remove(migrate.ForgetOwners(), migrate.DryRun()))
+	expect.NoError(t, remove(migrate.ForgetOwners(), migrate.DryRun()))
 	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.versions()); diff != "" {
 		t.Error(diff)
 	}
-	check(t, remove(migrate.ForgetOwners()))
+	expect.NoError(t, remove(migrate.ForgetOwners()))
 	if diff := cmp.Diff([]string{"v1"}, w.versions()); diff != "" {
 		t.Error(diff)
 	}
@@ -87,7 +88,7 @@ func TestRemove_VersionNobodyNeeds(t *testing.T) {
 	owners := func(name string) (managers []string) {
 		t.Helper()
 		box, err := w.Boxes("v1").Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		for _, e := range box.GetManagedFields() {
 			managers = append(managers, e.Manager+" "+e.APIVersion)
 		}
@@ -107,7 +108,7 @@ func TestRemove_VersionNobodyNeeds(t *testing.T) {
 func (w *warehouse) spec() map[string]any {
 	w.t.Helper()
 	list, err := w.Boxes("v1").List(w.t.Context(), metav1.ListOptions{})
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	all := map[string]any{}
 	for _, box := range list.Items {
 		box.SetManagedFields(nil)
@@ -162,7 +163,7 @@ func TestPolicyRules_Least(t *testing.T) {
 	for _, crd := range []string{w.CRD, plain.CRD} {
 		config := w.user("enough-for-"+crd, migrate.PolicyRules(crd))
 		err := run(config, crd)
-		refuses(t, err, "v1alpha1 is served") // by Remove: Run is through
+		expect.ErrorContains(t, err, "v1alpha1 is served") // by Remove: Run is through
 		if strings.Contains(err.Error(), "may not") || apierrors.IsForbidden(err) {
 			t.Error(err)
 		}

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // script is an API server that answers the lists of one resource as it is told, and
@@ -71,6 +73,23 @@ func page(token string, names ...string) *metav1.PartialObjectMetadataList {
 		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	return list
+}
+
+// migratorOf returns the migrator of the boxes.
+func migratorOf(t *testing.T, config *rest.Config, opts ...Option) *migrator {
+	t.Helper()
+	m, err := newMigrator(config, "boxes.example.com", opts)
+	expect.NoError(t, err)
+	return m
+}
+
+// boxes returns the definition of the boxes, of which v1beta1 is not served.
+func boxes() *definition {
+	return newDefinition(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group:    "example.com",
+		Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "boxes"},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}, {Name: "v1beta1"}, {Name: "v1", Served: true, Storage: true}},
+	}})
 }
 
 // A list goes on, whatever the API server says.
@@ -132,19 +151,10 @@ func TestList_GoesOnAfterErrors(t *testing.T) {
 	} {
 		subtest(t, name, func(t *testing.T) {
 			s := &script{answers: c.answers}
-			m, err := newMigrator(&rest.Config{Transport: inMemory{s}}, "boxes.example.com", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := newDefinition(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-				Group: "example.com",
-				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "boxes"},
-				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
-					{Name: "v1alpha1", Served: true}, {Name: "v1beta1"}, {Name: "v1", Served: true, Storage: true},
-				},
-			}})
+			m := migratorOf(t, &rest.Config{Transport: inMemory{s}})
+			d := boxes()
 			var got []string
-			err = m.each(t.Context(), d, func(int64, *int64) {}, func(l listed) error {
+			err := m.each(t.Context(), d, func(int64, *int64) {}, func(l listed) error {
 				got = append(got, l.Name+" "+l.version)
 				return nil
 			})
@@ -181,17 +191,13 @@ func TestTally_EverythingFails(t *testing.T) {
 	broken := Problem{Name: "a", Err: apierrors.NewInternalError(errors.New("no"))}
 	refused := Problem{Name: "b", Err: apierrors.NewForbidden(schema.GroupResource{}, "b", errors.New("no"))}
 	for range maxInARow - 1 {
-		if err := counts.count(failed, broken); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, counts.count(failed, broken))
 	}
 	if err := errors.Join(counts.count(failed, refused), counts.count(failed, broken)); err != nil {
 		t.Fatal(err) // another program has answered in between
 	}
 	for range maxInARow - 2 {
-		if err := counts.count(failed, broken); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, counts.count(failed, broken))
 	}
 	if err := counts.count(failed, broken); !errors.Is(err, errTooMany) {
 		t.Errorf("got %v", err)
@@ -224,15 +230,8 @@ func TestRewrite_ObjectGone(t *testing.T) {
 		}, gone},
 	} {
 		subtest(t, name, func(t *testing.T) {
-			m, err := newMigrator(&rest.Config{Transport: inMemory{c.answer}}, "boxes.example.com", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := newDefinition(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-				Group:    "example.com",
-				Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "boxes"},
-				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}, {Name: "v1", Served: true, Storage: true}},
-			}})
+			m := migratorOf(t, &rest.Config{Transport: inMemory{c.answer}})
+			d := boxes()
 			got, err := m.object(t.Context(), d, "7", listed{object, c.version})
 			if got != c.want {
 				t.Errorf("the outcome is %d, want %d: %v", got, c.want, err)
@@ -247,15 +246,11 @@ func TestRate_KeptWithoutLog(t *testing.T) {
 	defer server.Close()
 	var said strings.Builder
 	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { said.WriteString(args) }, funcr.Options{Verbosity: 2}))
-	m, err := newMigrator(&rest.Config{Host: server.URL}, "boxes.example.com", []Option{Rate(0.5)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := migratorOf(t, &rest.Config{Host: server.URL}, Rate(0.5))
 	begin := time.Now()
 	for range 2 {
-		if _, err := m.page(ctx, definitions, metav1.ListOptions{}, maxAnswers); err != nil {
-			t.Fatal(err)
-		}
+		_, err := m.page(ctx, definitions, metav1.ListOptions{}, maxAnswers)
+		expect.NoError(t, err)
 	}
 	if took := time.Since(begin); took < 1500*time.Millisecond {
 		t.Errorf("two requests took %s, at one in two seconds", took)
@@ -268,13 +263,10 @@ func TestRate_KeptWithoutLog(t *testing.T) {
 // A deadline that comes before the next token is not a fault of the objects.
 func TestRate_Deadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, err := newMigrator(&rest.Config{}, "boxes.example.com", []Option{Rate(0.1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := migratorOf(t, &rest.Config{}, Rate(0.1))
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
-		begin, sent := time.Now(), 0
+		begin, sent, err := time.Now(), 0, error(nil)
 		for err == nil {
 			err = m.insist(ctx, func() error { sent++; return nil })
 		}
@@ -310,12 +302,9 @@ func TestRetry_OnlySilenceMeansAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, err := newMigrator(&rest.Config{}, "boxes.example.com", []Option{Rate(0)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := migratorOf(t, &rest.Config{}, Rate(0))
 				begin := time.Now()
-				err = m.insist(t.Context(), func() error { return c.answer(time.Since(begin)) })
+				err := m.insist(t.Context(), func() error { return c.answer(time.Since(begin)) })
 				var away *unreachableError
 				if took := time.Since(begin); errors.As(err, &away) != c.away || took < c.took || took > c.took+10*time.Second {
 					t.Errorf("got %v after %s", err, took)
@@ -330,10 +319,7 @@ func TestRetry_Logged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
-		m, err := newMigrator(&rest.Config{}, "boxes.example.com", []Option{Rate(0)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := migratorOf(t, &rest.Config{}, Rate(0))
 		begin := time.Now()
 		if err := m.insist(ctx, func() error { return errors.New("connection reset") }); err == nil {
 			t.Fatal("there is no error")
@@ -348,7 +334,7 @@ func TestRetry_Logged(t *testing.T) {
 // The current resourceVersion does not wait for a version that cannot be read if there is another one.
 func TestNow_UnreadableVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, err := newMigrator(&rest.Config{Transport: inMemory{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m := migratorOf(t, &rest.Config{Transport: inMemory{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			if strings.Contains(r.URL.Path, "/v1/") {
 				w.WriteHeader(http.StatusInternalServerError)
@@ -356,15 +342,8 @@ func TestNow_UnreadableVersion(t *testing.T) {
 				return
 			}
 			_ = json.NewEncoder(w).Encode(page("", "a"))
-		})}}, "boxes.example.com", []Option{Rate(0)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := newDefinition(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group:    "example.com",
-			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "boxes"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}, {Name: "v1", Served: true, Storage: true}},
-		}})
+		})}}, Rate(0))
+		d := boxes()
 		begin := time.Now()
 		if since, err := m.now(t.Context(), d); since != "7" || err != nil || time.Since(begin) > time.Second {
 			t.Errorf("got %q, %v after %s", since, err, time.Since(begin))
@@ -383,9 +362,5 @@ func TestPropagationDelay_Default(t *testing.T) {
 // Wrong options are reported together.
 func TestRun_WrongOptions(t *testing.T) {
 	_, err := Run(t.Context(), &rest.Config{}, "boxes.example.com", Rate(-1), PropagationDelay(-1))
-	for _, want := range []string{"Rate is -1, expected 0 or more", "PropagationDelay is -1"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not say %q: %v", want, err)
-		}
-	}
+	expect.ErrorContains(t, err, "Rate is -1, expected 0 or more", "PropagationDelay is -1")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/tier"
 )
@@ -30,9 +31,9 @@ func TestPage_Commands(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	cp.SkipIfOlder(t, "the page shows its words")
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	port, err := controlplane.FreePort()
-	check(t, err)
+	expect.NoError(t, err)
 	dir := t.TempDir()
 	writeModule(t, dir)
 	sh := startShell(t, dir, "KUBECONFIG="+kubeconfig, "KUBECACHEDIR="+t.TempDir(), fmt.Sprint("LIBRARY_URL=https://127.0.0.1:", port),
@@ -61,7 +62,7 @@ func TestPage_Commands(t *testing.T) {
 	}
 	sh.run("kill %1; wait")
 	if *update {
-		check(t, os.WriteFile(page.Path, []byte(page.Text), 0o600))
+		expect.NoError(t, os.WriteFile(page.Path, []byte(page.Text), 0o600))
 	}
 }
 
@@ -69,11 +70,11 @@ func TestPage_Commands(t *testing.T) {
 func verify(t *testing.T, dir string) {
 	t.Helper()
 	tools, err := filepath.Abs("../../hack/tools/go.mod")
-	check(t, err)
+	expect.NoError(t, err)
 	doc, err := os.ReadFile(filepath.Join(dir, "doc.go"))
-	check(t, err)
+	expect.NoError(t, err)
 	doc = []byte(strings.Replace(string(doc), "go tool controller-gen", "go tool -modfile="+tools+" controller-gen", 1))
-	check(t, os.WriteFile(filepath.Join(dir, "doc.go"), doc, 0o600))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "doc.go"), doc, 0o600))
 	before := files(t, dir)
 	output(t, dir, "go", "generate", "./...")
 	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
@@ -94,11 +95,11 @@ func startShell(t *testing.T, dir string, env ...string) *shell {
 	cmd := exec.Command("bash")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	in, err := cmd.StdinPipe()
-	check(t, err)
+	expect.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	check(t, err)
+	expect.NoError(t, err)
 	cmd.Stderr = cmd.Stdout
-	check(t, cmd.Start())
+	expect.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_, _ = io.WriteString(in, "\nkill %1; exit\n")
 		_ = cmd.Wait()
@@ -110,9 +111,9 @@ func startShell(t *testing.T, dir string, env ...string) *shell {
 func (s *shell) run(line string) string {
 	s.Helper()
 	_, err := fmt.Fprintf(s.in, "%s\nprintf '\\0'\n", line)
-	check(s, err)
+	expect.NoError(s, err)
 	text, err := s.out.ReadString(0)
-	check(s, err)
+	expect.NoError(s, err)
 	text = dryRun.ReplaceAllString(strings.TrimSuffix(text, "\x00"), "")
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 )
 
@@ -38,7 +39,7 @@ func TestSteps_Compile(t *testing.T) {
 	for name, text := range files(t, dir) {
 		step, _, _ := strings.Cut(name, "/")
 		text = strings.ReplaceAll(text, `"example.com/library`, `"example.com/library/`+step)
-		check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	output(t, dir, "go", "vet", "./...")
 	if unformatted := output(t, dir, "gofmt", "-l", "."); unformatted != "" {
@@ -59,14 +60,14 @@ func TestPage_Code(t *testing.T) {
 		program := filepath.Join(dir, fmt.Sprint("step", n))
 		code := &mdtest.Page{Path: page.Path, Sections: []mdtest.Section{section}}
 		folders, err := filepath.Glob(filepath.Join(program, "*", "*"))
-		check(t, err)
+		expect.NoError(t, err)
 		folders = slices.DeleteFunc(append(folders, program), func(folder string) bool {
 			sources, _ := filepath.Glob(filepath.Join(folder, "*.go"))
 			return len(sources) == 0
 		})
 		code.GoIsIn(t, folders...)
 		patch, err := os.ReadFile(fmt.Sprintf("step%d.patch", n))
-		check(t, err)
+		expect.NoError(t, err)
 		for _, b := range code.Blocks("diff") {
 			for part := range strings.SplitSeq(b.Text, " …\n") {
 				if !strings.Contains(string(patch), "\n"+part) {
@@ -89,9 +90,9 @@ func play(t *testing.T, last int) string {
 	dir := t.TempDir()
 	for n := 1; n <= last; n++ {
 		program := filepath.Join(dir, fmt.Sprint("step", n))
-		check(t, os.Mkdir(program, 0o700))
+		expect.NoError(t, os.Mkdir(program, 0o700))
 		if n > 1 {
-			check(t, os.CopyFS(program, os.DirFS(filepath.Join(dir, fmt.Sprint("step", n-1)))))
+			expect.NoError(t, os.CopyFS(program, os.DirFS(filepath.Join(dir, fmt.Sprint("step", n-1)))))
 		}
 		apply(t, program, n)
 	}
@@ -109,7 +110,7 @@ func apply(t *testing.T, program string, n int) {
 		}
 	}
 	patch, err := filepath.Abs(fmt.Sprintf("step%d.patch", n))
-	check(t, err)
+	expect.NoError(t, err)
 	output(t, program, "env", "GIT_CEILING_DIRECTORIES="+filepath.Dir(program), "git", "apply", patch)
 }
 
@@ -117,22 +118,22 @@ func apply(t *testing.T, program string, n int) {
 func writeModule(t *testing.T, dir string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	check(t, err)
+	expect.NoError(t, err)
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	check(t, err)
+	expect.NoError(t, err)
 	text := strings.Replace(string(mod), "module github.com/crdkit/crdkit\n", "module example.com/library\n", 1)
 	text += "\nrequire github.com/crdkit/crdkit v0.0.0\n\nreplace github.com/crdkit/crdkit => " + root + "\n"
-	check(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o600))
 	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	check(t, err)
-	check(t, os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o600))
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o600))
 }
 
 // files returns the files of a folder by their paths.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all, root := map[string]string{}, os.DirFS(dir)
-	check(t, fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+	expect.NoError(t, fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.HasPrefix(path, "go.") {
 			return err
 		}
@@ -153,11 +154,4 @@ func output(t *testing.T, dir, name string, args ...string) string {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
 	return string(out)
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdkit/crdkit/examples/at/api/v1alpha1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 const (
@@ -81,9 +82,7 @@ func newTestController(t *testing.T, pod answer) (*controller, *apiServer) {
 	t.Helper()
 	server := &apiServer{answers: map[string]answer{http.MethodGet: pod, http.MethodPost: pod}}
 	c, err := newController(&rest.Config{Host: "http://cluster.example.com", Transport: server})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(c.queue.ShutDown)
 	return c, server
 }
@@ -99,9 +98,7 @@ func know(t *testing.T, c *controller, phase v1alpha1.Phase, schedule time.Time)
 	if phase != v1alpha1.PhasePending {
 		at.Status.PodUID = "p"
 	}
-	if err := c.atInformer.GetStore().Add(at); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.atInformer.GetStore().Add(at))
 	c.enqueue(at)
 }
 
@@ -224,9 +221,7 @@ func TestReconcile_FarTime(t *testing.T) {
 		c.queue = queue
 		for _, wait := range []time.Duration{100 * 365 * 24 * time.Hour, time.Minute} {
 			know(t, c, v1alpha1.PhasePending, time.Now().Add(wait))
-			if err := c.reconcile(t.Context(), x); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, c.reconcile(t.Context(), x))
 		}
 		if diff := cmp.Diff([]time.Duration{10 * time.Minute, time.Minute}, queue.waits); diff != "" {
 			t.Errorf("waits (-want +got):\n%s", diff)
@@ -247,9 +242,9 @@ func TestWork_FutureTime(t *testing.T) {
 		c, server := newTestController(t, podOf("p", "a", ours, corev1.PodPending))
 		know(t, c, v1alpha1.PhasePending, time.Now().Add(25*time.Hour))
 		go c.work(t.Context())
-		expect(t, server, 25*time.Hour-time.Second, nil)
-		expect(t, server, time.Second, started)
-		expect(t, server, 24*time.Hour, nil)
+		asks(t, server, 25*time.Hour-time.Second, nil)
+		asks(t, server, time.Second, started)
+		asks(t, server, 24*time.Hour, nil)
 	})
 }
 
@@ -259,7 +254,7 @@ func TestWork_PastTime(t *testing.T) {
 		c, server := newTestController(t, podOf("p", "a", ours, corev1.PodPending))
 		know(t, c, v1alpha1.PhasePending, time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
 		go c.work(t.Context())
-		expect(t, server, 0, started)
+		asks(t, server, 0, started)
 	})
 }
 
@@ -270,12 +265,12 @@ func TestWork_ChangedTime(t *testing.T) {
 		begin := time.Now()
 		know(t, c, v1alpha1.PhasePending, begin.Add(2*time.Hour))
 		go c.work(t.Context())
-		expect(t, server, time.Hour, nil)
+		asks(t, server, time.Hour, nil)
 		know(t, c, v1alpha1.PhasePending, begin.Add(4*time.Hour)) // later
-		expect(t, server, 2*time.Hour, nil)
+		asks(t, server, 2*time.Hour, nil)
 		know(t, c, v1alpha1.PhasePending, begin.Add(3*time.Hour+30*time.Minute)) // earlier
-		expect(t, server, 30*time.Minute-time.Second, nil)
-		expect(t, server, time.Second, started)
+		asks(t, server, 30*time.Minute-time.Second, nil)
+		asks(t, server, time.Second, started)
 	})
 }
 
@@ -288,15 +283,15 @@ func TestWork_FailedStep(t *testing.T) {
 			server.answers[http.MethodPatch] = answer{code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q}`, code, reason)}
 			know(t, c, v1alpha1.PhasePending, time.Now())
 			go c.work(t.Context())
-			expect(t, server, 0, started)
-			expect(t, server, 100*time.Millisecond, started)
-			expect(t, server, 200*time.Millisecond, started)
+			asks(t, server, 0, started)
+			asks(t, server, 100*time.Millisecond, started)
+			asks(t, server, 200*time.Millisecond, started)
 		})
 	}
 }
 
-// expect lets time pass, and says what must have been asked at its end and not before.
-func expect(t *testing.T, server *apiServer, after time.Duration, want []string) {
+// asks lets time pass, and says what must have been asked at its end and not before.
+func asks(t *testing.T, server *apiServer, after time.Duration, want []string) {
 	t.Helper()
 	time.Sleep(after)
 	synctest.Wait()

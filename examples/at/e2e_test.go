@@ -28,6 +28,7 @@ import (
 
 	"github.com/crdkit/crdkit/examples/at/api/v1alpha1"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/gobuild"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/tier"
@@ -55,13 +56,9 @@ type cluster struct {
 func newCluster(t *testing.T, cp *controlplane.ControlPlane, commands ...string) *cluster {
 	t.Helper()
 	admin, err := cp.Kubeconfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	user, err := cp.User("at")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c := &cluster{cp, user, append(os.Environ(), "KUBECONFIG="+admin, "KUBECACHEDIR="+t.TempDir(),
 		"PATH="+filepath.Dir(cp.Kubectl())+string(os.PathListSeparator)+os.Getenv("PATH"))}
 	for _, command := range append(commands,
@@ -93,20 +90,14 @@ func (c *cluster) start(t *testing.T, pkg string) (stop func()) {
 	t.Helper()
 	binary := gobuild.Binary(t, filepath.Join(module, pkg))
 	kubeconfig, err := c.Kubeconfig(c.user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	cmd := exec.Command("sh", "-c", `"$0" & cat; kill $!; wait $!`, binary)
 	cmd.Env = append(slices.Clone(c.environment), "KUBECONFIG="+kubeconfig)
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Start())
 	stop = sync.OnceFunc(func() {
 		stdin.Close()
 		if err := cmd.Wait(); err != nil {
@@ -154,7 +145,7 @@ func TestReadme(t *testing.T) {
 			continue
 		}
 		fails := strings.HasPrefix(step.Output, "Error from server") || strings.Contains(step.Output, " is invalid: ")
-		eventually(t, func() error {
+		expect.Eventually(t, func() error {
 			output, err := c.sh(t, step.Line)
 			// kubectl ends no line of a jsonpath, and a terminal shows it as if it did.
 			if diff := cmp.Diff(step.Output, strings.TrimSuffix(output, "\n")+"\n"); diff != "" {
@@ -169,20 +160,6 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// eventually tries until there is no error.
-func eventually(t *testing.T, try func() error) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) || t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestAt_RealAPIServer sends what schema_test.go sends, and then runs
 // commands while the controller stops in every moment in which it can.
 func TestAt_RealAPIServer(t *testing.T) {
@@ -191,10 +168,8 @@ func TestAt_RealAPIServer(t *testing.T) {
 	c := newCluster(t, controlplane.Shared(t),
 		"kubectl apply -f examples/at/config/crd", "kubectl wait --for=condition=Established crd/ats.cnat.example.com")
 	admin, err := kubernetes.NewForConfig(c.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func() error { return admin.CoreV1().RESTClient().Get().AbsPath(atsPath).Do(t.Context()).Error() })
+	expect.NoError(t, err)
+	expect.Eventually(t, func() error { return admin.CoreV1().RESTClient().Get().AbsPath(atsPath).Do(t.Context()).Error() })
 
 	t.Run("the schema does the same", func(t *testing.T) {
 		c.SkipIfOlder(t, "its words are compared")
@@ -211,9 +186,7 @@ func theSchemaDoesTheSame(t *testing.T, config *rest.Config) {
 	warned := &warnings{}
 	config.WarningHandler = warned
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, w := range writes {
 		warned.text = nil
 		result := client.CoreV1().RESTClient().Post().AbsPath(atsPath).Param("dryRun", "All").Param("fieldValidation", "Warn").
@@ -263,9 +236,7 @@ func startKubelet(t *testing.T, client kubernetes.Interface) *kubelet {
 	t.Helper()
 	k := &kubelet{ran: map[string][]types.UID{}}
 	pods, err := client.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var wg sync.WaitGroup
 	t.Cleanup(func() { pods.Stop(); wg.Wait() })
 	wg.Go(func() {
@@ -293,29 +264,21 @@ func createAt(t *testing.T, client kubernetes.Interface, name string, after time
 	t.Helper()
 	text := fmt.Sprintf(`{"apiVersion":"cnat.example.com/v1alpha1","kind":"At","metadata":{"name":%q},"spec":{"schedule":%q,"command":"date"}}`,
 		name, time.Now().Add(after).UTC().Format(time.RFC3339))
-	if err := client.CoreV1().RESTClient().Post().AbsPath(atsPath).SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, client.CoreV1().RESTClient().Post().AbsPath(atsPath).SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(t.Context()).Error())
 }
 
 // patchAt changes the spec of an At.
 func patchAt(t *testing.T, client kubernetes.Interface, name, spec string) {
 	t.Helper()
-	if err := client.CoreV1().RESTClient().Patch(types.MergePatchType).AbsPath(atsPath, name).Body([]byte(`{"spec":` + spec + `}`)).Do(t.Context()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, client.CoreV1().RESTClient().Patch(types.MergePatchType).AbsPath(atsPath, name).Body([]byte(`{"spec":`+spec+`}`)).Do(t.Context()).Error())
 }
 
 func readAt(t *testing.T, client kubernetes.Interface, name string) *v1alpha1.At {
 	t.Helper()
 	text, err := client.CoreV1().RESTClient().Get().AbsPath(atsPath, name).DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	at := &v1alpha1.At{}
-	if err := json.Unmarshal(text, at); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, at))
 	return at
 }
 
@@ -323,7 +286,7 @@ func readAt(t *testing.T, client kubernetes.Interface, name string) *v1alpha1.At
 func awaitPhase(t *testing.T, client kubernetes.Interface, name string, want v1alpha1.Phase) *v1alpha1.At {
 	t.Helper()
 	var at *v1alpha1.At
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if at = readAt(t, client, name); at.Status.Phase != want {
 			return fmt.Errorf("%s is %s and not %s", name, at.Status.Phase, want)
 		}
@@ -400,9 +363,7 @@ func runUntilIt(t *testing.T, config *rest.Config, w write, before bool) {
 	defer cancel()
 	config = rest.CopyConfig(config)
 	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return stopping{rt, w, before, cancel, stopped} })
-	if err := Run(ctx, config); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, Run(ctx, config))
 	if !stopped.Load() {
 		t.Fatalf("the controller did not %s", w.name)
 	}
@@ -484,9 +445,7 @@ func edits(t *testing.T, c *cluster, k *kubelet, client kubernetes.Interface) {
 func readPod(t *testing.T, client kubernetes.Interface, name string) *corev1.Pod {
 	t.Helper()
 	pod, err := client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return pod
 }
 
@@ -497,10 +456,9 @@ func (k *kubelet) catchUp(t *testing.T, client kubernetes.Interface, name string
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "sentinel", Image: "busybox"}}},
 	}
-	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func() error {
+	_, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	expect.Eventually(t, func() error {
 		if k.runs(name) == 0 {
 			return errors.New("the kubelet sees no sentinel")
 		}

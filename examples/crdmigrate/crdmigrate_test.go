@@ -23,6 +23,7 @@ import (
 
 	"github.com/crdkit/crdkit/examples/crdmigrate"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/gobuild"
 	"github.com/crdkit/crdkit/test/migratetest"
 	"github.com/crdkit/crdkit/test/tier"
@@ -35,15 +36,8 @@ func count(t *testing.T) int {
 		return tier.Pick(150, 1000)
 	}
 	n, err := strconv.Atoi(text)
-	check(t, err)
+	expect.NoError(t, err)
 	return n
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestRun_Killed is `make migrate` too: it kills a migration, runs another one, and
@@ -52,7 +46,7 @@ func TestRun_Killed(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	path, n := gobuild.Binary(t, "./cmd/crdmigrate"), count(t)
 	w := migratetest.New(t, cp.Config())
 	start := time.Now()
@@ -69,7 +63,7 @@ func TestRun_Killed(t *testing.T) {
 		opts := metav1.ListOptions{Limit: 500}
 		for {
 			list, err := w.Boxes("v1").List(t.Context(), opts)
-			check(t, err)
+			expect.NoError(t, err)
 			for _, box := range list.Items {
 				all[box.GetName()] = box.GetResourceVersion()
 			}
@@ -80,12 +74,12 @@ func TestRun_Killed(t *testing.T) {
 	}
 	old := versions()
 	port, err := controlplane.FreePort()
-	check(t, err)
+	expect.NoError(t, err)
 	run := func(rate int) (*exec.Cmd, *bytes.Buffer) {
 		cmd := exec.CommandContext(t.Context(), path, "run", w.CRD, "--kubeconfig="+kubeconfig, fmt.Sprintf("--rate=%d", rate), "--propagation-delay=0s", fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port))
 		out := &bytes.Buffer{}
 		cmd.Stdout, cmd.Stderr = out, out
-		check(t, cmd.Start())
+		expect.NoError(t, cmd.Start())
 		return cmd, out
 	}
 	stage("migrating them, with a kill after a third")
@@ -99,7 +93,7 @@ func TestRun_Killed(t *testing.T) {
 			return nil
 		})
 	}
-	check(t, first.Process.Signal(syscall.SIGKILL))
+	expect.NoError(t, first.Process.Signal(syscall.SIGKILL))
 	_ = first.Wait() // it was killed
 	stage("looking what is rewritten")
 	killed := versions()
@@ -180,10 +174,10 @@ func TestRun_Output(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	w := migratetest.New(t, cp.Config())
 	for _, i := range []int{0, 1, 2} {
-		check(t, w.Create(i))
+		expect.NoError(t, w.Create(i))
 	}
 	run := func(args ...string) string {
 		t.Helper()
@@ -214,7 +208,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 	// The exit code is 1 if nothing but a refusal went wrong. No update of box-00000 is valid.
 	rules := func(rules ...any) {
 		w.Change(func(v map[string]any) {
-			check(t, unstructured.SetNestedSlice(v, rules, "schema", "openAPIV3Schema", "x-kubernetes-validations"))
+			expect.NoError(t, unstructured.SetNestedSlice(v, rules, "schema", "openAPIV3Schema", "x-kubernetes-validations"))
 		})
 	}
 	rules(map[string]any{"rule": "self.metadata.name != 'box-00000' || oldSelf.metadata.name == ''", "message": "the box is sealed"})

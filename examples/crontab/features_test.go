@@ -17,11 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -57,20 +58,14 @@ func scenario(t *testing.T, config *rest.Config) {
 					}
 					return
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				want := decode(t, test.want)
 				want["image"], want["cronSpec"], want["replicas"] = "backup", "5 0 * * *", 1.0
 				for _, version := range []string{"v1", "v1beta1"} {
 					got, err := of(client, version).Get(t.Context(), name, metav1.GetOptions{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, err)
 					spec, err := json.Marshal(got.Object["spec"])
-					if err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, err)
 					if diff := cmp.Diff(want, decode(t, string(spec))); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", version, diff)
 					}
@@ -84,20 +79,14 @@ func scenario(t *testing.T, config *rest.Config) {
 // deletionWaits deletes a CronTab in one version, and removes its finalizer in the other.
 func deletionWaits(t *testing.T, client dynamic.Interface, name string) {
 	t.Helper()
-	if err := of(client, "v1").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, of(client, "v1").Delete(t.Context(), name, metav1.DeleteOptions{}))
 	got, err := of(client, "v1beta1").Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got.GetDeletionTimestamp() == nil || len(got.GetFinalizers()) != 1 {
 		t.Errorf("it waits for no finalizer: %v", got.Object["metadata"])
 	}
 	_, err = of(client, "v1beta1").Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := of(client, "v1").Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want not found", err)
 	}
@@ -105,9 +94,7 @@ func deletionWaits(t *testing.T, client dynamic.Interface, name string) {
 
 func decode(t *testing.T, text string) (out map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(text), &out))
 	return out
 }
 
@@ -117,16 +104,12 @@ func TestFeatures_WithoutCluster(t *testing.T) {
 
 func TestFeatures_OnARealAPIServer(t *testing.T) {
 	config := rest.CopyConfig(controlplane.Shared(t).Config())
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(read(t, "config/crd/stable.example.com_crontabs.yaml"), crd); err != nil {
-		t.Fatal(err)
-	}
+	crd := testobj.As[apiextensionsv1.CustomResourceDefinition](t, string(read(t, "config/crd/stable.example.com_crontabs.yaml")))
 	url, ca := webhooktest.Serve(t, conversion.NewHandler(registry(t)))
 	crd.Spec.Conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: ca}
 	definitions := apiextensionsclient.NewForConfigOrDie(config).ApiextensionsV1().CustomResourceDefinitions()
-	if _, err := definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := definitions.Create(t.Context(), crd, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	client := dynamic.NewForConfigOrDie(config)
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		_, v1 := of(client, "v1").List(t.Context(), metav1.ListOptions{})

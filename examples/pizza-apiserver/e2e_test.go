@@ -5,6 +5,7 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza-apiserver/internal/walkthrough"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/gobuild"
 )
 
@@ -16,9 +17,7 @@ func TestRestaurant(t *testing.T) {
 	restaurant := open(t, cp)
 	for _, step := range restaurant.Steps() {
 		if !t.Run(step.Name, func(t *testing.T) {
-			if err := step.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, step.Run(t.Context()))
 		}) {
 			return
 		}
@@ -29,9 +28,7 @@ func TestRestaurant(t *testing.T) {
 func open(t *testing.T, cp *controlplane.ControlPlane) *walkthrough.Restaurant {
 	t.Helper()
 	restaurant, err := walkthrough.Open(cp, gobuild.Binary(t, "./cmd/pizza-apiserver"), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		if err := restaurant.Close(); err != nil {
 			t.Errorf("the server did not stop in order: %v", err)

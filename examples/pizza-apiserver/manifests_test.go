@@ -1,12 +1,13 @@
 package apiserver
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // The API server is told whom to trust, and which version to prefer.
@@ -65,22 +66,9 @@ func TestManifests_NoCABundle(t *testing.T) {
 	}
 }
 
-func documents(t *testing.T, ca []byte, port int32) (all []unstructured.Unstructured) {
+func documents(t *testing.T, ca []byte, port int32) []*unstructured.Unstructured {
 	t.Helper()
 	text, err := Manifests(ca, port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, document := range strings.Split(string(text), "---\n")[1:] {
-		data, err := yaml.YAMLToJSON([]byte(document))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var o unstructured.Unstructured
-		if err := o.UnmarshalJSON(data); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, o)
-	}
-	return all
+	expect.NoError(t, err)
+	return testobj.ParseAll(t, text)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestServer_AnswersAsCustomResource sends the same requests to the restaurant of package
@@ -33,9 +34,7 @@ import (
 func TestServer_AnswersAsCustomResource(t *testing.T) {
 	t.Parallel()
 	aggregated := controlplane.ForTest(t, controlplane.Aggregation())
-	if err := open(t, aggregated).StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, open(t, aggregated).StartServer(t.Context()))
 	defined := controlplane.ForTest(t)
 	defined.SkipIfOlder(t, "this server is made of libraries as young, and older ones do some things otherwise")
 	operate(t, defined)
@@ -256,9 +255,7 @@ type side struct {
 func newSide(t *testing.T, config *rest.Config) *side {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return &side{client, config.Host + "/apis/" + v1beta1.GroupVersion.Group + "/", map[any]any{}}
 }
 
@@ -330,20 +327,14 @@ func (s *side) ask(t *testing.T, e exchange) (a answer) {
 		path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + "fieldManager=test"
 	}
 	request, err := http.NewRequestWithContext(t.Context(), e.method, s.base+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	request.Header.Set("Content-Type", or(e.contentType, "application/json"))
 	request.Header.Set("Accept", or(strings.TrimPrefix(e.accept, "live"), "application/json"))
 	resp, err := s.client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	a.Code, a.Warnings = resp.StatusCode, resp.Header.Values("Warning")
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 		a.MediaType = resp.Header.Get("Content-Type")
@@ -436,15 +427,11 @@ func ownerOf(entry any) string {
 func operate(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	endpoint := pizza.InCluster()
 	endpoint.URL = "https://" + listener.Addr().String()
 	manifests, err := pizza.Manifests("", endpoint, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	// The other one leads, and has an hour.
 	parts := []string{fmt.Sprintf(`
 apiVersion: coordination.k8s.io/v1
@@ -458,9 +445,7 @@ spec: {holderIdentity: another, leaseDurationSeconds: 3600, acquireTime: %[3]q, 
 		}
 	}
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	kubectl := exec.CommandContext(t.Context(), cp.Kubectl(), "--kubeconfig="+kubeconfig, "create", "-f", "-")
 	slices.SortStableFunc(parts, func(a, b string) int { // the namespace first
 		return strings.Compare(fmt.Sprint(!strings.Contains(a, "kind: Namespace\n")), fmt.Sprint(!strings.Contains(b, "kind: Namespace\n")))

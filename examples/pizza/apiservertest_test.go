@@ -29,6 +29,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -78,9 +79,7 @@ func TestMeals_WithoutCluster(t *testing.T) {
 				t.Error(err)
 			case m.spec != "":
 				spec, err := json.Marshal(o.Object["spec"])
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				if diff := cmp.Diff(m.spec, string(spec)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
@@ -136,9 +135,7 @@ func inProcess(t *testing.T) *rest.Config {
 	t.Helper()
 	return open(t, func(e Endpoint, ca []byte) *rest.Config {
 		manifests, err := Manifests("", e, ca)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var menu []runtime.Object
 		for _, name := range toppingNames {
 			menu = append(menu, topping(name))
@@ -167,13 +164,9 @@ func open(t *testing.T, start func(e Endpoint, ca []byte) *rest.Config) *rest.Co
 	endpoint.URL = url
 	config := start(endpoint, ca)
 	op, err := newOperator(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	hooks, err := op.declare(endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	operator.Handle("/", hooks)
 	run(t, op.toppings)
 	return config
@@ -191,17 +184,11 @@ type declarations struct {
 func declared(t *testing.T, e Endpoint, ca []byte) (d declarations) {
 	t.Helper()
 	op, err := newOperator(&rest.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	hooks, err := op.declare(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	manifests, err := hooks.Manifests(ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	d.mutating = &admissionregistrationv1.MutatingWebhookConfiguration{}
 	d.validating = &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	for _, document := range strings.Split(string(manifests), "---\n")[1:] {
@@ -220,9 +207,7 @@ func declared(t *testing.T, e Endpoint, ca []byte) (d declarations) {
 		default:
 			t.Errorf("the manifests have a %s", kind.Kind)
 		}
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(errs...))
 	}
 	if len(d.definitions) != 2 {
 		t.Fatalf("the manifests have %d definitions", len(d.definitions))
@@ -278,17 +263,11 @@ func run(t *testing.T, informer cache.SharedIndexInformer) {
 func registerInCluster(t *testing.T, config *rest.Config, d declarations) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), d.mutating, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), d.validating, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	install(t, config, d.definitions)
 	time.Sleep(3 * time.Second) // the webhooks are known a moment after they are registered
 }
@@ -298,13 +277,10 @@ func registerInCluster(t *testing.T, config *rest.Config, d declarations) {
 func install(t *testing.T, config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	definitions, err := apiextensions.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, crd := range crds {
-		if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{})
+		expect.NoError(t, err)
 	}
 	for _, path := range []string{"v1alpha1/pizzas", "v1beta1/pizzas", "v1alpha1/toppings"} {
 		for {
@@ -319,12 +295,9 @@ func install(t *testing.T, config *rest.Config, crds []*apiextensionsv1.CustomRe
 		}
 	}
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, name := range toppingNames {
-		if _, err := client.Resource(v1alpha1.GroupVersion.WithResource("toppings")).Create(t.Context(), topping(name), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Resource(v1alpha1.GroupVersion.WithResource("toppings")).Create(t.Context(), topping(name), metav1.CreateOptions{})
+		expect.NoError(t, err)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -37,9 +38,9 @@ func TestCertificates_FromFiles(t *testing.T) {
 	client := &http.Client{Timeout: 10 * time.Second}
 	renew := func() (chain []byte) {
 		chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-		must(t, err)
-		must(t, os.WriteFile(certFile, chain, 0o600))
-		must(t, os.WriteFile(keyFile, key, 0o600))
+		expect.NoError(t, err)
+		expect.NoError(t, os.WriteFile(certFile, chain, 0o600))
+		expect.NoError(t, os.WriteFile(keyFile, key, 0o600))
 		pool := x509.NewCertPool()
 		pool.AppendCertsFromPEM(chain)
 		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}
@@ -61,7 +62,7 @@ func TestCertificates_FromFiles(t *testing.T) {
 	}
 	serves := func(name string) {
 		t.Helper()
-		await(t, func() error {
+		expect.Eventually(t, func() error {
 			nails := fmt.Sprintf("apiVersion: %s\nkind: Pizza\nmetadata: {name: %s, namespace: default}\nspec: {toppings: [nails]}\n", v1alpha1.GroupVersion, name)
 			output, err := kubectl(t, cp, []byte(nails), "create", "-f", "-")
 			if err == nil || !strings.Contains(output, `spec.toppings[0]: Not found: "nails"`) {
@@ -70,12 +71,12 @@ func TestCertificates_FromFiles(t *testing.T) {
 			return nil
 		})
 	}
-	await(t, ready)
+	expect.Eventually(t, ready)
 	serves("a")
 
 	renewed := renew()
-	await(t, ready)
-	await(t, func() error {
+	expect.Eventually(t, ready)
+	expect.Eventually(t, func() error {
 		configuration, err := clientset(t, cp.Config()).AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), pizza.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -102,7 +103,7 @@ func TestCertificates_FromFiles(t *testing.T) {
 	})
 	serves("b")
 	output, err := kubectl(t, cp, nil, "get", "crd", "pizzas."+v1beta1.GroupVersion.Group, "-o", "jsonpath={.spec.conversion.webhook.clientConfig.url} {.spec.conversion.webhook.clientConfig.service}")
-	must(t, err)
+	expect.NoError(t, err)
 	if diff := cmp.Diff("https://"+c.service.Addr().String()+"/v1/convert", strings.TrimSpace(output)); diff != "" {
 		t.Errorf("the conversion (-want +got):\n%s", diff)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // apiServer answers every request with a code, and notes what it was asked.
@@ -37,12 +38,8 @@ func apiServer(t *testing.T, code int) (op *operator, asked *[]string) {
 	}))
 	t.Cleanup(server.Close)
 	op, err := newOperator(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := op.toppings.GetIndexer().Add(&v1alpha1.Topping{ObjectMeta: metav1.ObjectMeta{Name: "tomato"}, Spec: v1alpha1.ToppingSpec{Cost: 0.5}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, op.toppings.GetIndexer().Add(&v1alpha1.Topping{ObjectMeta: metav1.ObjectMeta{Name: "tomato"}, Spec: v1alpha1.ToppingSpec{Cost: 0.5}}))
 	return op, asked
 }
 
@@ -70,9 +67,7 @@ func TestReconcile_Writes(t *testing.T) {
 		"nothing on it":     {pizzaOf("p", new(0.0)), nil},
 	} {
 		op, asked := apiServer(t, http.StatusOK)
-		if err := op.pizzas.GetIndexer().Add(c.pizza); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, op.pizzas.GetIndexer().Add(c.pizza))
 		if err := op.controller.reconcile(t.Context(), cache.NewObjectName("ns", "p")); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -88,9 +83,7 @@ func TestReconcile_PizzaHasGone(t *testing.T) {
 	if err := op.controller.reconcile(t.Context(), cache.NewObjectName("ns", "p")); err != nil || len(*asked) > 0 {
 		t.Errorf("a pizza that is not in the cache: %v, %v", err, *asked)
 	}
-	if err := op.pizzas.GetIndexer().Add(pizzaOf("p", nil, "tomato")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, op.pizzas.GetIndexer().Add(pizzaOf("p", nil, "tomato")))
 	if err := op.controller.reconcile(t.Context(), cache.NewObjectName("ns", "p")); err != nil || len(*asked) != 1 {
 		t.Errorf("a pizza that is not in the cluster: %v, %v", err, *asked)
 	}
@@ -100,9 +93,7 @@ func TestReconcile_PizzaHasGone(t *testing.T) {
 func TestReconcile_FailedWrite(t *testing.T) {
 	for _, code := range []int{http.StatusConflict, http.StatusForbidden} {
 		op, _ := apiServer(t, code)
-		if err := op.pizzas.GetIndexer().Add(pizzaOf("p", nil, "tomato")); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, op.pizzas.GetIndexer().Add(pizzaOf("p", nil, "tomato")))
 		if err := op.controller.reconcile(t.Context(), cache.NewObjectName("ns", "p")); err == nil {
 			t.Errorf("%d is no error", code)
 		}

@@ -29,6 +29,8 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // TestManifests_OnAPIServer applies what the command prints, strictly.
@@ -36,12 +38,12 @@ func TestManifests_OnAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	chain, _, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	must(t, err)
+	expect.NoError(t, err)
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
-	must(t, os.WriteFile(caFile, chain, 0o600))
+	expect.NoError(t, os.WriteFile(caFile, chain, 0o600))
 	manifests, err := exec.CommandContext(t.Context(), build(t), "manifests", "--image=registry.example.com/pizza:v1", "--ca-file="+caFile).Output()
-	must(t, err)
-	all := objects(t, manifests)
+	expect.NoError(t, err)
+	all := testobj.ParseAll(t, manifests)
 	var names []string
 	for _, o := range all {
 		names = append(names, o.GetKind()+" "+o.GetName())
@@ -66,7 +68,7 @@ func TestManifests_OnAPIServer(t *testing.T) {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	namespace, err := yaml.Marshal(all[0])
-	must(t, err)
+	expect.NoError(t, err)
 	apply(t, cp, namespace) // a dry run leaves none behind, in which the others could be
 
 	output := apply(t, cp, manifests, "--dry-run=server", "--validate=strict", "--warnings-as-errors")
@@ -90,7 +92,7 @@ func TestManifests_OnAPIServer(t *testing.T) {
 		}
 		change(&pod.Spec)
 		text, err := json.Marshal(pod)
-		must(t, err)
+		expect.NoError(t, err)
 		return kubectl(t, cp, text, "create", "-f", "-", "--dry-run=server", "--validate=strict", "--warnings-as-errors")
 	}
 	if output, err := create(func(*corev1.PodSpec) {}); err != nil {
@@ -116,9 +118,9 @@ func TestManifests_OnAPIServer(t *testing.T) {
 			t.Fatal(output)
 		}
 		plain, err := pizza.Deployment("")
-		must(t, err)
+		expect.NoError(t, err)
 		sorted := func(text []byte) []*unstructured.Unstructured {
-			return slices.SortedFunc(slices.Values(objects(t, text)), func(a, b *unstructured.Unstructured) int {
+			return slices.SortedFunc(slices.Values(testobj.ParseAll(t, text)), func(a, b *unstructured.Unstructured) int {
 				return cmp.Compare(a.GetKind()+a.GetName(), b.GetKind()+b.GetName())
 			})
 		}
@@ -147,10 +149,10 @@ func TestManifests_OnAPIServer(t *testing.T) {
 func rulesOf(t *testing.T, cp *controlplane.ControlPlane, name string) (all []string) {
 	t.Helper()
 	config, err := cp.User(name, "system:serviceaccounts", "system:serviceaccounts:"+pizza.Namespace)
-	must(t, err)
+	expect.NoError(t, err)
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: pizza.Namespace}}
 	review, err = clientset(t, config).AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), review, metav1.CreateOptions{})
-	must(t, err)
+	expect.NoError(t, err)
 	if review.Status.Incomplete {
 		t.Fatal(review.Status.EvaluationError)
 	}
@@ -168,18 +170,18 @@ func sayRule(rule rbacv1.PolicyRule) string {
 func clientset(t *testing.T, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
-	must(t, err)
+	expect.NoError(t, err)
 	return client
 }
 
 func deploymentOf(t *testing.T, manifests []byte) *appsv1.Deployment {
 	t.Helper()
-	for _, o := range objects(t, manifests) {
+	for _, o := range testobj.ParseAll(t, manifests) {
 		if o.GetKind() == "Deployment" {
 			text, err := o.MarshalJSON()
-			must(t, err)
+			expect.NoError(t, err)
 			d := &appsv1.Deployment{}
-			must(t, json.Unmarshal(text, d))
+			expect.NoError(t, json.Unmarshal(text, d))
 			return d
 		}
 	}
@@ -190,7 +192,7 @@ func deploymentOf(t *testing.T, manifests []byte) *appsv1.Deployment {
 // A stop leaves time for the drain.
 func TestDeployment_TimeForDrain(t *testing.T) {
 	manifests, err := pizza.Deployment("")
-	must(t, err)
+	expect.NoError(t, err)
 	spec := deploymentOf(t, manifests).Spec.Template.Spec
 	var need time.Duration
 	for _, flag := range []string{"--shutdown-delay=", "--drain-timeout="} {
@@ -199,7 +201,7 @@ func TestDeployment_TimeForDrain(t *testing.T) {
 			t.Fatalf("%s is not among %q", flag, spec.Containers[0].Args)
 		}
 		d, err := time.ParseDuration(strings.TrimPrefix(spec.Containers[0].Args[i], flag))
-		must(t, err)
+		expect.NoError(t, err)
 		need += d
 	}
 	if *spec.TerminationGracePeriodSeconds <= int64(need.Seconds()) {
@@ -211,14 +213,14 @@ func TestDeployment_TimeForDrain(t *testing.T) {
 // leads to the pods of the Deployment.
 func TestManifests_Service(t *testing.T) {
 	manifests, err := pizza.Manifests("", pizza.InCluster(), nil)
-	must(t, err)
-	all := objects(t, manifests)
+	expect.NoError(t, err)
+	all := testobj.ParseAll(t, manifests)
 	var service corev1.Service
 	for _, o := range all {
 		if o.GetKind() == "Service" {
 			text, err := o.MarshalJSON()
-			must(t, err)
-			must(t, json.Unmarshal(text, &service))
+			expect.NoError(t, err)
+			expect.NoError(t, json.Unmarshal(text, &service))
 		}
 	}
 	template := deploymentOf(t, manifests).Spec.Template
@@ -233,7 +235,7 @@ func TestManifests_Service(t *testing.T) {
 	for _, o := range all {
 		for _, c := range clientConfigs(o.Object) {
 			reference, _, err := unstructured.NestedMap(c, "service")
-			must(t, err)
+			expect.NoError(t, err)
 			if reference["name"] != service.Name || reference["namespace"] != service.Namespace || fmt.Sprint(reference["port"]) != fmt.Sprint(port.Port) || c["url"] != nil {
 				t.Errorf("%s: %v", o.GetName(), c)
 			}
@@ -248,13 +250,13 @@ func TestManifests_Service(t *testing.T) {
 // The NetworkPolicy is for the port on which the Pods of the Deployment serve.
 func TestManifests_NetworkPolicy(t *testing.T) {
 	manifests, err := exec.CommandContext(t.Context(), build(t), "manifests", "--api-server-cidrs=10.0.0.0/28,10.0.1.0/28").Output()
-	must(t, err)
+	expect.NoError(t, err)
 	var policy networkingv1.NetworkPolicy
-	for _, o := range objects(t, manifests) {
+	for _, o := range testobj.ParseAll(t, manifests) {
 		if o.GetKind() == "NetworkPolicy" {
 			text, err := o.MarshalJSON()
-			must(t, err)
-			must(t, json.Unmarshal(text, &policy))
+			expect.NoError(t, err)
+			expect.NoError(t, json.Unmarshal(text, &policy))
 		}
 	}
 	deployment := deploymentOf(t, manifests)
@@ -298,7 +300,7 @@ func clientConfigs(v any) (all []map[string]any) {
 func TestDeployment_QuotesImage(t *testing.T) {
 	const odd = "a: b\n# \"c"
 	manifests, err := pizza.Deployment(odd)
-	must(t, err)
+	expect.NoError(t, err)
 	if image := deploymentOf(t, manifests).Spec.Template.Spec.Containers[0].Image; image != odd {
 		t.Errorf("the image is %q", image)
 	}
@@ -308,7 +310,7 @@ func TestDeployment_QuotesImage(t *testing.T) {
 // TestReplicas_OneWritesEachServes asks for these paths.
 func TestDeployment_Probes(t *testing.T) {
 	manifests, err := pizza.Deployment("")
-	must(t, err)
+	expect.NoError(t, err)
 	c := deploymentOf(t, manifests).Spec.Template.Spec.Containers[0]
 	for _, p := range []struct {
 		probe *corev1.Probe

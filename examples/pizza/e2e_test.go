@@ -7,6 +7,7 @@ import (
 	"github.com/crdkit/crdkit/examples/internal/show"
 	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/gobuild"
 	"github.com/crdkit/crdkit/test/tier"
 )
@@ -20,9 +21,7 @@ func TestRestaurant(t *testing.T) {
 	t.Run("kube-apiserver", func(t *testing.T) { walk(t, cp, binary) })
 	t.Run("embedded", func(t *testing.T) {
 		embedded, err := walkthrough.StartEmbedded(cp.Kubectl())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer func() {
 			if err := embedded.Stop(); err != nil {
 				t.Error(err)
@@ -35,9 +34,7 @@ func TestRestaurant(t *testing.T) {
 // walk runs the steps. They build upon each other: after a failure the rest is not run.
 func walk(t *testing.T, cluster show.Cluster, binary string) {
 	restaurant, err := walkthrough.Open(cluster, binary, t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer func() {
 		if err := restaurant.Close(); err != nil {
 			t.Errorf("the operator did not stop in order: %v", err)
@@ -48,9 +45,7 @@ func walk(t *testing.T, cluster show.Cluster, binary string) {
 			return // the same once more
 		}
 		if !t.Run(step.Name, func(t *testing.T) {
-			if err := step.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, step.Run(t.Context()))
 		}) {
 			return
 		}

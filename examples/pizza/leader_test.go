@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // leaseServer holds a lease as the API server does, with optimistic locking.
@@ -122,9 +124,7 @@ type contender struct {
 func start(t *testing.T, client *leaseClient, winding func() time.Duration) *contender {
 	t.Helper()
 	l, err := leadershipOf(usual, client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := &contender{client: client}
 	// The elector says at length what goes wrong, and much goes wrong here.
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Logger{}))
@@ -355,9 +355,7 @@ func TestWatchedLock_RenewalsInOneSecond(t *testing.T) {
 			*r = resourcelock.LeaderElectionRecord{HolderIdentity: "a", RenewTime: metav1.NewTime(second.Add(renewed))}
 		})
 		_, raw, err := lock.Get(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		seen[string(raw)] = true
 	}
 	if len(seen) != 3 {

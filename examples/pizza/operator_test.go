@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"path"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +27,8 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -37,9 +38,7 @@ import (
 func operate(t *testing.T, config *rest.Config, opts ...Option) (address string, stop func() <-chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	address = listener.Addr().String()
 	endpoint := InCluster()
 	endpoint.URL = "https://" + address
@@ -58,20 +57,13 @@ func TestRun_RequestInFlight(t *testing.T) {
 	d.definitions[0].Spec.Conversion = nil
 	install(t, cp.Config(), d.definitions)
 	client, err := dynamic.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": Namespace}}}
-	if _, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	pizza := &unstructured.Unstructured{}
-	if err := pizza.UnmarshalJSON([]byte(object("v1beta1", `,"spec":{"toppings":[{"name":"tomato"}]}`))); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Resource(v1beta1.GroupVersion.WithResource("pizzas")).Namespace("default").Create(t.Context(), pizza, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(), namespace, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	pizza := testobj.Parse(t, object("v1beta1", `,"spec":{"toppings":[{"name":"tomato"}]}`))
+	_, err = client.Resource(v1beta1.GroupVersion.WithResource("pizzas")).Namespace("default").Create(t.Context(), pizza, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	// A kubelet does not verify the certificate either.
 	trust := &tls.Config{InsecureSkipVerify: true}
 	address, stop := operate(t, cp.Config(), Replica(replica.Server(webhook.ShutdownDelay(100*time.Millisecond))))
@@ -84,15 +76,12 @@ func TestRun_RequestInFlight(t *testing.T) {
 		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}: d.validating,
 	} {
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		delete(fields, "status")
 		u := &unstructured.Unstructured{Object: fields}
 		u.SetManagedFields(nil)
-		if _, err := client.Resource(resource).Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = client.Resource(resource).Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		expect.NoError(t, err)
 	}
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
 	for {
@@ -115,9 +104,7 @@ func TestRun_RequestInFlight(t *testing.T) {
 		`"resource":{"group":"restaurant.programming-kubernetes.info","version":"v1alpha1","resource":"toppings"},` +
 		`"oldObject":{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Topping","metadata":{"name":"tomato"},"spec":{"cost":1}}}}`
 	conn, err := tls.Dial("tcp", address, trust)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", "/v1/validate/toppings", address, len(body))
 	answers := bufio.NewReader(conn)
@@ -141,14 +128,10 @@ func TestRun_RequestInFlight(t *testing.T) {
 	}
 	fmt.Fprint(conn, body)
 	resp, err := http.ReadResponse(answers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(resp.Body).Decode(&review); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.NewDecoder(resp.Body).Decode(&review))
 	if review.Response == nil || review.Response.Allowed || review.Response.Result == nil {
 		t.Fatalf("%s: %+v", resp.Status, review.Response)
 	}
@@ -163,9 +146,7 @@ func TestRun_RequestInFlight(t *testing.T) {
 // A lease at fault stops the operator at once.
 func TestRun_LeaseAtFault(t *testing.T) {
 	address, stop := operate(t, &rest.Config{}, LeaderElection(Lease{}))
-	if err := <-stop(); err == nil || !strings.Contains(err.Error(), "the lease for the leader: no namespace or name") {
-		t.Errorf("got %v", err)
-	}
+	expect.ErrorContains(t, <-stop(), "the lease for the leader: no namespace or name")
 	if conn, err := net.Dial("tcp", address); err == nil {
 		conn.Close()
 		t.Error("the listener is open")
@@ -182,9 +163,7 @@ func TestTerm_LooksAtAllPizzas(t *testing.T) {
 	}))
 	defer server.Close()
 	op, err := newOperator(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	source := testingcache.NewFakeControllerSource()
 	source.Add(pizzaOf("a", nil))
 	source.Add(pizzaOf("b", nil))
@@ -237,9 +216,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestTerm_EndsWithLastWrite(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	config := inProcess(t)
-	if _, err := ask(t.Context(), dynamic.NewForConfigOrDie(config), "create", "v1beta1", "", object("v1beta1", "")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := ask(t.Context(), dynamic.NewForConfigOrDie(config), "create", "v1beta1", "", object("v1beta1", ""))
+	expect.NoError(t, err)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
 			resp, err := next.RoundTrip(r)
@@ -251,9 +229,7 @@ func TestTerm_EndsWithLastWrite(t *testing.T) {
 		})
 	})
 	op, err := newOperator(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	run(t, op.pizzas)
 	run(t, op.toppings)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook/authority"
 )
 
@@ -99,9 +100,7 @@ func TestEndpoint_AtFault(t *testing.T) {
 		e := InCluster()
 		change(&e)
 		op, err := newOperator(&rest.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if _, err := op.declare(e); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %s", e, err, want)
 		}
@@ -112,21 +111,13 @@ func TestEndpoint_AtFault(t *testing.T) {
 // The role in config/rbac is written by hand, so that kustomize has it too.
 func TestRole_CABundles(t *testing.T) {
 	text, err := deployment.ReadFile("config/rbac/role.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var role rbacv1.ClusterRole
-	if err := yaml.UnmarshalStrict(text, &role); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.UnmarshalStrict(text, &role))
 	op, err := newOperator(&rest.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	hooks, err := op.declare(InCluster())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var got []rbacv1.PolicyRule
 	for _, rule := range role.Rules {
 		if rule.APIGroups[0] != "restaurant.programming-kubernetes.info" {
@@ -137,15 +128,12 @@ func TestRole_CABundles(t *testing.T) {
 		t.Errorf("rules for the registration (-want +got):\n%s", diff)
 	}
 
-	if text, err = deployment.ReadFile("config/deploy/rbac.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	text, err = deployment.ReadFile("config/deploy/rbac.yaml")
+	expect.NoError(t, err)
 	var inNamespace []rbacv1.PolicyRule
 	for _, document := range strings.Split(string(text), "\n---\n") {
 		var role rbacv1.Role
-		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, yaml.Unmarshal([]byte(document), &role))
 		for _, rule := range role.Rules {
 			if role.Kind == "Role" && rule.Resources[0] == "secrets" {
 				inNamespace = append(inNamespace, rule)

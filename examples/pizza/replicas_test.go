@@ -24,11 +24,9 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/examples/internal/show"
 	"github.com/crdkit/crdkit/examples/pizza"
@@ -36,6 +34,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/balancer"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 const serviceAccount = "system:serviceaccount:" + pizza.Namespace + ":" + pizza.Name
@@ -87,17 +87,17 @@ type replica struct {
 func (c *table) startReplica(t *testing.T, name string, args ...string) *replica {
 	t.Helper()
 	config, err := c.User(serviceAccount, "system:serviceaccounts", "system:serviceaccounts:"+pizza.Namespace, "replica:"+name)
-	must(t, err)
+	expect.NoError(t, err)
 	kubeconfig, err := c.Kubeconfig(config)
-	must(t, err)
+	expect.NoError(t, err)
 	port, err := controlplane.FreePort()
-	must(t, err)
+	expect.NoError(t, err)
 	r := &replica{table: c, name: name, address: fmt.Sprintf("127.0.0.1:%d", port)}
 	r.process, err = show.Start(name, filepath.Join(t.TempDir(), "operator.log"), exec.Command(c.binary, append([]string{
 		"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		fmt.Sprintf("--webhook-service-port=%d", c.service.Addr().(*net.TCPAddr).Port), "--shutdown-delay=500ms",
 	}, args...)...))
-	must(t, err)
+	expect.NoError(t, err)
 	c.service.Add(r.address)
 	t.Cleanup(func() {
 		r.process.Kill() // it may have exited
@@ -157,32 +157,7 @@ func (r *replica) leads() (bool, error) {
 // stop stops the replica in order.
 func (r *replica) stop(t *testing.T) {
 	t.Helper()
-	must(t, r.process.Stop(20*time.Second))
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// await waits until there is no error, for two minutes at most, and returns how long that took.
-func await(t *testing.T, f func() error) time.Duration {
-	t.Helper()
-	const limit = 2 * time.Minute // machines are busy
-	begin := time.Now()
-	for {
-		err := f()
-		took := time.Since(begin)
-		if err == nil {
-			return took
-		}
-		if took > limit {
-			t.Fatalf("after %s still: %v", limit, err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	expect.NoError(t, r.process.Stop(20*time.Second))
 }
 
 // apply applies YAML with kubectl, as an administrator.
@@ -198,7 +173,7 @@ func apply(t *testing.T, cp *controlplane.ControlPlane, manifests []byte, args .
 func kubectl(t *testing.T, cp *controlplane.ControlPlane, stdin []byte, args ...string) (string, error) {
 	t.Helper()
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
-	must(t, err)
+	expect.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), cp.Kubectl(), append([]string{"--kubeconfig=" + kubeconfig}, args...)...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	output, err := cmd.CombinedOutput()
@@ -211,15 +186,15 @@ func TestReplicas_OneWritesEachServes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	policy, auditLog := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	must(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
+	expect.NoError(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
 	cp := controlplane.ForTest(t, controlplane.APIServerArgs("--audit-policy-file="+policy, "--audit-log-path="+auditLog))
 	c := setTheTable(t, cp, false)
 	client, err := dynamic.NewForConfig(cp.Config())
-	must(t, err)
+	expect.NoError(t, err)
 	ready := func(name, lease, deadline string) *replica {
 		r := c.startReplica(t, name, "--leader-elect-lease-duration="+lease, "--leader-elect-renew-deadline="+deadline, "--leader-elect-retry-period=1s",
 			"--ca-interval=1s", "--ca-settle=1s")
-		await(t, func() error { _, err := r.get("/readyz"); return err })
+		expect.Eventually(t, func() error { _, err := r.get("/readyz"); return err })
 		return r
 	}
 	becomesLeader := func(r *replica) func() error {
@@ -231,7 +206,7 @@ func TestReplicas_OneWritesEachServes(t *testing.T) {
 		}
 	}
 	first := ready("first", "5m", "4m") // the second would wait too long for the end of this lease
-	await(t, becomesLeader(first))
+	expect.Eventually(t, becomesLeader(first))
 	c.serveTenPizzas(t)
 	second := ready("second", "6s", "4s")
 
@@ -267,7 +242,7 @@ func TestReplicas_OneWritesEachServes(t *testing.T) {
 	}
 	begin := time.Now()
 	first.stop(t)
-	await(t, becomesLeader(second))
+	expect.Eventually(t, becomesLeader(second))
 	t.Logf("the second leads %s after the first was told to stop", time.Since(begin))
 
 	third := ready("third", "6s", "4s")
@@ -276,7 +251,7 @@ func TestReplicas_OneWritesEachServes(t *testing.T) {
 	}
 	c.replaceTheCA(t)
 	second.process.Kill()
-	took := await(t, becomesLeader(third))
+	took := expect.Eventually(t, becomesLeader(third))
 	t.Logf("the third leads %s after the second was killed", took)
 	if took < 3*time.Second {
 		t.Errorf("the lease of the second lasted only %s", took)
@@ -297,7 +272,7 @@ var toppings = v1alpha1.GroupVersion.WithResource("toppings")
 func setTheTable(t *testing.T, cp *controlplane.ControlPlane, atURL bool) *table {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.NoError(t, err)
 	c := &table{
 		ControlPlane: cp,
 		binary:       build(t),
@@ -311,14 +286,14 @@ func setTheTable(t *testing.T, cp *controlplane.ControlPlane, atURL bool) *table
 		endpoint.URL = "https://" + listener.Addr().String()
 	}
 	manifests, err := pizza.Manifests("", endpoint, nil)
-	must(t, err)
-	for _, o := range objects(t, manifests) {
+	expect.NoError(t, err)
+	for _, o := range testobj.ParseAll(t, manifests) {
 		if o.GetKind() == "Service" {
 			// The API server resolves it to localhost (apiserver/pkg/util/proxy, ResolveCluster).
 			o.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
 		}
 		text, err := o.MarshalJSON()
-		must(t, err)
+		expect.NoError(t, err)
 		apply(t, cp, text)
 		if o.GetKind() == "CustomResourceDefinition" {
 			if output, err := kubectl(t, cp, nil, "wait", "--for=condition=Established", "--timeout=20s", "crd/"+o.GetName()); err != nil {
@@ -345,9 +320,9 @@ func (c *table) replaceTheCA(t *testing.T) {
 	t.Helper()
 	const name = pizza.Name + "-webhook"
 	old, err := c.secrets.Get(t.Context(), name, metav1.GetOptions{})
-	must(t, err)
-	must(t, c.secrets.Delete(t.Context(), name, metav1.DeleteOptions{}))
-	took := await(t, func() error {
+	expect.NoError(t, err)
+	expect.NoError(t, c.secrets.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	took := expect.Eventually(t, func() error {
 		secret, err := c.secrets.Get(t.Context(), name, metav1.GetOptions{})
 		if err == nil && bytes.Equal(secret.Data["tls.crt"], old.Data["tls.crt"]) {
 			err = errors.New("the CA is still the old one")
@@ -365,12 +340,12 @@ func deniesNails(t *testing.T, r *replica) {
 	review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","name":"p","namespace":"default",` +
 		`"kind":{"group":"` + v1beta1.GroupVersion.Group + `","version":"v1beta1","kind":"Pizza"},"resource":{"group":"` + v1beta1.GroupVersion.Group + `","version":"v1beta1","resource":"pizzas"},"object":` + object + `}}`
 	client, err := r.client(t.Context())
-	must(t, err)
+	expect.NoError(t, err)
 	resp, err := client.Post("https://"+r.address+"/v1/validate/pizzas", "application/json", strings.NewReader(review))
-	must(t, err)
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	var answer admissionv1.AdmissionReview
-	must(t, json.NewDecoder(resp.Body).Decode(&answer))
+	expect.NoError(t, json.NewDecoder(resp.Body).Decode(&answer))
 	if answer.Response == nil || answer.Response.Allowed || answer.Response.Result == nil || !strings.Contains(answer.Response.Result.Message, `spec.toppings[1].name: Not found: "nails"`) {
 		t.Errorf("%s answers %+v", r.name, answer.Response)
 	}
@@ -379,10 +354,10 @@ func deniesNails(t *testing.T, r *replica) {
 func readAudit(t *testing.T, file string) (events []auditEvent) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	expect.NoError(t, err)
 	for line := range bytes.Lines(text) {
 		var e auditEvent
-		must(t, json.Unmarshal(line, &e))
+		expect.NoError(t, json.Unmarshal(line, &e))
 		events = append(events, e)
 	}
 	return events
@@ -475,28 +450,15 @@ func permissionsAreUsed(t *testing.T, events []auditEvent) {
 func grantedRules(t *testing.T) (rules []rbacv1.PolicyRule) {
 	t.Helper()
 	deployment, err := pizza.Deployment("")
-	must(t, err)
-	for _, object := range objects(t, deployment) {
+	expect.NoError(t, err)
+	for _, object := range testobj.ParseAll(t, deployment) {
 		if kind := object.GetKind(); kind == "Role" || kind == "ClusterRole" {
 			text, err := object.MarshalJSON()
-			must(t, err)
+			expect.NoError(t, err)
 			var role rbacv1.Role // a ClusterRole has the same rules
-			must(t, json.Unmarshal(text, &role))
+			expect.NoError(t, json.Unmarshal(text, &role))
 			rules = append(rules, role.Rules...)
 		}
 	}
 	return rules
-}
-
-// objects returns the objects of YAML documents.
-func objects(t *testing.T, text []byte) (all []*unstructured.Unstructured) {
-	t.Helper()
-	for _, document := range strings.Split("\n"+string(text), "\n---\n") {
-		o := &unstructured.Unstructured{}
-		must(t, yaml.Unmarshal([]byte(document), &o.Object))
-		if len(o.Object) > 0 {
-			all = append(all, o)
-		}
-	}
-	return all
 }

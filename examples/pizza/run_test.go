@@ -20,6 +20,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/authority"
 	webhookreplica "github.com/crdkit/crdkit/webhook/replica"
@@ -35,11 +36,11 @@ const leftover = `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1
 func TestRun_WithoutCluster(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.NoError(t, err)
 	endpoint := pizza.InCluster()
 	endpoint.URL = "https://" + listener.Addr().String()
 	manifests, err := pizza.Manifests("", endpoint, nil)
-	must(t, err)
+	expect.NoError(t, err)
 	server := apiservertest.Start(t, apiservertest.Manifests(manifests), apiservertest.Stored([]byte(leftover)))
 	lease := pizza.Lease{
 		Namespace: pizza.Namespace, Name: pizza.Name, Identity: "the-only-replica",
@@ -62,11 +63,11 @@ func TestRun_WithoutCluster(t *testing.T) {
 		_, err := menu.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Topping", "metadata": map[string]any{"name": name}, "spec": map[string]any{"cost": cost},
 		}}, metav1.CreateOptions{})
-		must(t, err)
+		expect.NoError(t, err)
 	}
 	costs := func(name string, want float64) {
 		t.Helper()
-		await(t, func() error {
+		expect.Eventually(t, func() error {
 			o, err := alpha.Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				return err
@@ -86,13 +87,13 @@ func TestRun_WithoutCluster(t *testing.T) {
 	salami, err := alpha.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Pizza", "metadata": map[string]any{"name": "salami"},
 	}}, metav1.CreateOptions{})
-	must(t, err)
+	expect.NoError(t, err)
 	if got := fmt.Sprint(salami.Object["spec"]); got != "map[toppings:[tomato mozzarella salami]]" {
 		t.Errorf("pizza salami: spec: %s, want the default toppings", got)
 	}
 	costs("salami", 3)
 	_, err = menu.Patch(t.Context(), "tomato", types.MergePatchType, []byte(`{"spec":{"cost":0.75}}`), metav1.PatchOptions{})
-	must(t, err)
+	expect.NoError(t, err)
 	costs("salami", 3.25)
 	costs("leftover", 1.5)
 
@@ -104,10 +105,10 @@ func TestRun_WithoutCluster(t *testing.T) {
 	if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), "referenced by pizzas: default/salami") {
 		t.Errorf("topping in use: got %v, want that its deletion is forbidden", err)
 	}
-	must(t, beta.Delete(t.Context(), "salami", metav1.DeleteOptions{}))
-	await(t, func() error { return menu.Delete(t.Context(), "salami", metav1.DeleteOptions{}) })
+	expect.NoError(t, beta.Delete(t.Context(), "salami", metav1.DeleteOptions{}))
+	expect.Eventually(t, func() error { return menu.Delete(t.Context(), "salami", metav1.DeleteOptions{}) })
 
-	must(t, stop())
+	expect.NoError(t, stop())
 	if holder := holderOf(t, server.Config(), lease); holder != "" {
 		t.Errorf("lease: held by %q after the operator has stopped", holder)
 	}
@@ -116,7 +117,7 @@ func TestRun_WithoutCluster(t *testing.T) {
 func holderOf(t *testing.T, config *rest.Config, lease pizza.Lease) string {
 	t.Helper()
 	object, err := clientset(t, config).CoordinationV1().Leases(lease.Namespace).Get(t.Context(), lease.Name, metav1.GetOptions{})
-	must(t, err)
+	expect.NoError(t, err)
 	if object.Spec.HolderIdentity == nil {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // everything has a field of each sort that API types have.
@@ -222,9 +223,7 @@ func TestDecoder_APIObjectsWithoutFallback(t *testing.T) {
 		if err := codecs.decoders.of(of.t)(&Memory{}, &c, pointerTo(v.Elem(), of.t)); err != nil {
 			t.Errorf("%s: %v", of.name, err)
 		}
-		if err := Decode([]byte(of.text), sure.Interface()); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, Decode([]byte(of.text), sure.Interface()))
 		if diff := cmp.Diff(sure.Interface(), v.Interface()); diff != "" {
 			t.Errorf("%s (-Decode +decoder):\n%s", of.name, diff)
 		}
@@ -239,18 +238,14 @@ func TestMemory_NeverOverwritesWhatWasDecoded(t *testing.T) {
 	decoded := make([]kinds, 1000)
 	for i := range decoded {
 		c := rawjson.NewCursor(text(i))
-		if err := decode(m, &c, reflect.ValueOf(&decoded[i]).Elem()); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, decode(m, &c, reflect.ValueOf(&decoded[i]).Elem()))
 		if i%100 == 0 {
 			runtime.GC() // what only the memory knew of would be gone
 		}
 	}
 	for i := range decoded {
 		var want kinds
-		if err := Decode(text(i), &want); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, Decode(text(i), &want))
 		if diff := cmp.Diff(want, decoded[i], cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Fatalf("%d (-Decode +decoder):\n%s", i, diff)
 		}

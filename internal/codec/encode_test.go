@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // zeros has fields that are left out, each for another reason.
@@ -63,9 +64,7 @@ func sameText(t *testing.T, m *Memory, encode Encoder, value any) {
 	if err := json.Unmarshal(got, &gotValue); err != nil {
 		t.Fatalf("%+v: %s: %v", value, got, err)
 	}
-	if err := json.Unmarshal(want.Bytes(), &wantValue); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(want.Bytes(), &wantValue))
 	if diff := cmp.Diff(wantValue, gotValue); diff != "" {
 		t.Errorf("%+v (-encoding/json +encoder):\n%s", value, diff)
 	}
@@ -106,9 +105,7 @@ func TestEncoder_Deep(t *testing.T) {
 	text := strings.Repeat(`{"next":`, 5000) + "{}" + strings.Repeat("}", 5000)
 	c := rawjson.NewCursor([]byte(text))
 	m, n := &Memory{}, &node{}
-	if err := New().Decoder(reflect.TypeFor[node]())(m, &c, reflect.ValueOf(n).Elem()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, New().Decoder(reflect.TypeFor[node]())(m, &c, reflect.ValueOf(n).Elem()))
 	if got, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(n).Elem()); err != nil || string(got) != text {
 		t.Errorf("%v, %d bytes", err, len(got))
 	}
@@ -119,9 +116,8 @@ func TestEncoder_ObjectHoldsItself(t *testing.T) {
 	loop := &node{}
 	loop.Next = loop
 	m := &Memory{}
-	if _, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(loop).Elem()); err == nil || !strings.Contains(err.Error(), "contains itself") {
-		t.Errorf("got %v", err)
-	}
+	_, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(loop).Elem())
+	expect.ErrorContains(t, err, "contains itself")
 }
 
 // FuzzEncode checks the promise of an encoder with whatever can be decoded.

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/crd"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // FuzzRead reads definitions from outside. A definition that was read encodes to the same.
@@ -27,9 +28,7 @@ func FuzzRead(f *testing.F) {
 		}
 		for _, d := range found {
 			out, err := yaml.Marshal(d.Object)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			again, err := crd.Read(out)
 			if err != nil || len(again) != 1 {
 				t.Fatalf("%v in\n%s", err, out)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdkit/crdkit/internal/fieldpath"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func TestParse_StepByStep(t *testing.T) {
@@ -66,9 +67,7 @@ func TestResolve(t *testing.T) {
 		"metadata.creationTimestamp.x": "metadata.creationTimestamp.x: v1.Time has no fields",
 	} {
 		steps, err := fieldpath.Parse(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var got string
 		if led, err := fieldpath.Resolve(reflect.TypeFor[*thing](), path, steps); err != nil {
 			got = err.Error()
@@ -80,9 +79,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	dotted, err := fieldpath.Parse("metadata.annotations.a.b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := fieldpath.Resolve(reflect.TypeFor[*unstructured.Unstructured](), "metadata.annotations.a.b", dotted); err == nil {
 		t.Error("an annotation with a dot in its key is taken for an object")
 	}

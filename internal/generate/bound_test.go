@@ -9,6 +9,8 @@ import (
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Values at the bounds of another version and next to them are among a hundred.
@@ -36,9 +38,7 @@ func TestGenerator_BoundsOfOtherVersions(t *testing.T) {
 				return schemaOf(t, `{type: object, required: [v], properties: {v: `+text+`}}`).structural
 			}
 			g, err := New(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Pizza"}, parsed(c.schema), nil, parsed(c.other))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			seen := map[string]int{}
 			for _, object := range objectsOf(t, g, 100) {
 				switch v := object["v"].(type) {

@@ -26,9 +26,10 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // TestMain lets the heap grow more between collections: a quarter of the time went there.
@@ -49,27 +50,18 @@ type server struct {
 func newServer(t testing.TB, props *apiextensionsv1.JSONSchemaProps) *server {
 	t.Helper()
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, internal, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, internal, nil))
 	structural, err := structuralschema.NewStructural(internal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	validator, _, err := validation.NewSchemaValidator(internal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return &server{structural, validator, cel.NewValidator(structural, true, celconfig.PerCallLimit)}
 }
 
 // schemaOf parses a schema written in YAML.
 func schemaOf(t testing.TB, text string) *server {
 	t.Helper()
-	props := &apiextensionsv1.JSONSchemaProps{}
-	if err := yaml.UnmarshalStrict([]byte(text), props); err != nil {
-		t.Fatal(err)
-	}
+	props := testobj.As[apiextensionsv1.JSONSchemaProps](t, text)
 	return newServer(t, props)
 }
 
@@ -94,9 +86,7 @@ func (s *server) rules(object map[string]any) field.ErrorList {
 func (s *server) generator(t testing.TB) *Generator {
 	t.Helper()
 	g, err := New(pizza, s.structural, s.rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return g
 }
 
@@ -132,9 +122,7 @@ func (s *server) check(t testing.TB, object map[string]any) {
 		t.Fatalf("pruning takes something away (-object +pruned):\n%s", diff)
 	}
 	var read map[string]any
-	if err := utiljson.Unmarshal([]byte(key(object)), &read); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, utiljson.Unmarshal([]byte(key(object)), &read))
 	if diff := diff(object, read); diff != "" {
 		t.Fatalf("it is not what is read of its JSON (-object +read):\n%s", diff)
 	}
@@ -168,14 +156,9 @@ func crds(t testing.TB, pattern string) map[string]*server {
 	out := map[string]*server{}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, document := range bytes.Split(b, []byte("\n---\n")) {
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if err := yaml.Unmarshal(document, crd); err != nil {
-				t.Fatal(err)
-			}
+			crd := testobj.As[apiextensionsv1.CustomResourceDefinition](t, string(document))
 			for _, v := range crd.Spec.Versions {
 				out[crd.Spec.Names.Kind+"/"+v.Name] = newServer(t, v.Schema.OpenAPIV3Schema)
 			}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // gatewayAPI returns versions of the Gateway API, which upstream tests with: schemas with
@@ -34,9 +35,7 @@ func TestGenerator_LargeSchemas(t *testing.T) {
 			}
 			for i := range 10 {
 				object, err := g.Outside(draw.New(1, t.Name(), i))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				s.refused(t, object)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A schema without objects is an error that names the path.
@@ -78,9 +79,7 @@ func TestGenerator_Deterministic(t *testing.T) {
 	g, again := s.generator(t), s.generator(t)
 	for i, object := range objectsOf(t, g, 300) {
 		other, err := again.Object(draw.New(1, t.Name(), i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(object, other); diff != "" {
 			t.Fatalf("object %d (-first +again):\n%s", i, diff)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 const (
@@ -28,9 +29,7 @@ const (
 func decoded(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var out map[string]any
-	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(text), &out))
 	return normal(out).(map[string]any)
 }
 
@@ -59,9 +58,7 @@ func TestGenerator_Zeros(t *testing.T) {
 	} {
 		g := schemaOf(t, c.schema).generator(t)
 		got, err := g.Object(draw.Replay(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(decoded(t, c.want), got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -123,9 +120,7 @@ func TestGenerator_Shrinks(t *testing.T) {
 				g := schemaOf(t, strings.Replace(toppings, "%s", rules, 1)).generator(t)
 				try := func(src *draw.Source) (draw.Found[map[string]any], bool) {
 					object, err := g.Object(src)
-					if err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, err)
 					return draw.Found[map[string]any]{Value: object, Size: len(text(object)), Tree: src.Tree()}, c.holds(object)
 				}
 				want := decoded(t, `{`+metadata+`, "spec": `+c.want+`}`)
@@ -159,9 +154,7 @@ func TestGenerator_ShrinksLargeSchema(t *testing.T) {
 	for i := range 100 {
 		try := func(src *draw.Source) (draw.Found[map[string]any], bool) {
 			object, err := g.Object(src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			found := draw.Found[map[string]any]{Value: object, Size: len(text(object)), Tree: src.Tree()}
 			return found, strings.Contains(text(specOf(object)), `"sectionName"`)
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdkit/crdkit/internal/jsontype"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 type (
@@ -79,19 +80,13 @@ func TestFieldsOf_LikeEncodingJSON(t *testing.T) {
 		object{}, named{}, hiding{other: &other{}}, tagged{}, preferring{}, embedder{recursive: &recursive{}}, corev1.EphemeralContainer{},
 	} {
 		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var members map[string]json.RawMessage
-		if err := json.Unmarshal(text, &members); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(text, &members))
 		rest := text
 		for _, f := range jsontype.FieldsOf(reflect.TypeOf(value)) {
 			name, err := json.Marshal(f.JSON)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			_, after, found := strings.Cut(string(rest), string(name)+":")
 			if _, ok := members[f.JSON]; !ok && (f.Has("omitempty") || f.Has("omitzero")) {
 				continue

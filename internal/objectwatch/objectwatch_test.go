@@ -45,7 +45,7 @@ func TestRun_SyncsAtEachChange(t *testing.T) {
 			return time.Minute, nil
 		}}
 		go o.Run(ctx, wake)
-		expect := func(when string, want int64) {
+		wants := func(when string, want int64) {
 			t.Helper()
 			time.Sleep(time.Second)
 			synctest.Wait()
@@ -53,15 +53,15 @@ func TestRun_SyncsAtEachChange(t *testing.T) {
 				t.Errorf("%s: %d calls of Sync, want %d", when, got, want)
 			}
 		}
-		expect("at the start, and when the watch begins", 2)
+		wants("at the start, and when the watch begins", 2)
 		for range 3 { // nothing waits, and the events are one change
 			w.Modify(&unstructured.Unstructured{})
 		}
-		expect("after events", 4)
+		wants("after events", 4)
 		Wake(wake)
-		expect("after a wake", 5)
+		wants("after a wake", 5)
 		time.Sleep(time.Minute)
-		expect("after the time that Sync returned", 6)
+		wants("after the time that Sync returned", 6)
 		cancel()
 		w.Stop()
 	})

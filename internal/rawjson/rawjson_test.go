@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func members(object string) (names, values, texts []string, err error) {
@@ -27,9 +28,7 @@ func members(object string) (names, values, texts []string, err error) {
 
 func TestMembers_KeepTheirExactText(t *testing.T) {
 	names, values, texts, err := members(" { \"a\" : 1.0 ,\"b\\n\":{ \"x\" : [1 , 2] }, \"\":null,\"a\":9007199254740993} ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := [][]string{
 		{"a", "b\n", "", "a"},
 		{"1.0", `{ "x" : [1 , 2] }`, "null", "9007199254740993"},
@@ -43,9 +42,7 @@ func TestMembers_KeepTheirExactText(t *testing.T) {
 func TestElements_KeepTheirExactText(t *testing.T) {
 	var got []string
 	for e, err := range rawjson.Elements([]byte(` [ 1.50, {"a" : 1} ,"]", [] ] `)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got = append(got, string(e))
 	}
 	if diff := cmp.Diff([]string{"1.50", `{"a" : 1}`, `"]"`, "[]"}, got); diff != "" {
@@ -143,9 +140,7 @@ func FuzzMembers(f *testing.F) {
 		}
 		for name, value := range last {
 			set, err := rawjson.Set(text, name, []byte(value))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if err := json.Unmarshal(set, &got); err != nil {
 				t.Fatalf("%q after Set is not JSON: %q: %v", text, set, err)
 			}

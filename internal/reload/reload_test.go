@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/crdkit/crdkit/internal/reload"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var errBad = errors.New("bad")
@@ -29,9 +30,7 @@ func join(calls *int) func([][]byte) (string, error) {
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 func TestFiles_FollowChanges(t *testing.T) {
@@ -42,23 +41,21 @@ func TestFiles_FollowChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls int
 		files, err := reload.New(join(&calls), first, second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		expect := func(value string, parsed int) {
+		expect.NoError(t, err)
+		wantValue := func(value string, parsed int) {
 			t.Helper()
 			if got := files.Value(); got != value || calls != parsed {
 				t.Errorf("the value is %q after %d calls of the parser, want %q after %d", got, calls, value, parsed)
 			}
 		}
-		expect("a+b", 1)
+		wantValue("a+b", 1)
 		write(t, second, "c")
 		time.Sleep(reload.Interval - time.Millisecond)
-		expect("a+b", 1)
+		wantValue("a+b", 1)
 		time.Sleep(time.Millisecond)
-		expect("a+c", 2)
+		wantValue("a+c", 2)
 		time.Sleep(reload.Interval)
-		expect("a+c", 2)
+		wantValue("a+c", 2)
 	})
 }
 
@@ -67,10 +64,8 @@ func TestFiles_KeepTheLastGoodValue(t *testing.T) {
 	write(t, path, "good")
 	var calls int
 	files, err := reload.New(join(&calls), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect := func(want error) {
+	expect.NoError(t, err)
+	wantError := func(want error) {
 		t.Helper()
 		value, err := files.Check()
 		if value != "good" || !errors.Is(err, want) {
@@ -78,14 +73,12 @@ func TestFiles_KeepTheLastGoodValue(t *testing.T) {
 		}
 	}
 	write(t, path, "bad")
-	expect(errBad)
-	expect(errBad) // not only when it has changed
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	expect(os.ErrNotExist)
+	wantError(errBad)
+	wantError(errBad) // not only when it has changed
+	expect.NoError(t, os.Remove(path))
+	wantError(os.ErrNotExist)
 	write(t, path, "good")
-	expect(nil)
+	wantError(nil)
 }
 
 func TestNew_ReportsWhatCannotBeRead(t *testing.T) {

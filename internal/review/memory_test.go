@@ -23,6 +23,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/review"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func TestMemoryLimit(t *testing.T) {
@@ -202,9 +203,7 @@ func TestMemory_ClientTriesAgain(t *testing.T) {
 	client, err := rest.UnversionedRESTClientFor(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{
 		ContentType: "application/json", GroupVersion: &schema.GroupVersion{}, NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	go func() {
 		time.Sleep(300 * time.Millisecond)
 		leave <- struct{}{}
@@ -239,9 +238,7 @@ func TestMemory_RefusedWhileSending(t *testing.T) {
 	const times = 20
 	for range times {
 		resp, err := http.Post(server.URL, "application/json", strings.NewReader(strings.Repeat(" ", 12<<20)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if resp.Body.Close(); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" {
 			t.Errorf("got %s", resp.Status)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crdkit/crdkit/internal/threeway"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // pizza returns an object of about 1 KB. As a B it is poorer.
@@ -71,9 +72,7 @@ func TestApply_LinearTime(t *testing.T) {
 	const n = 20_000
 	repeat := func(change string) threeway.Changes {
 		changes, err := threeway.Parse([]byte(`[` + strings.Repeat(change+",", n) + change + `]`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return changes
 	}
 	numbers := func(from, step int) []byte {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/threeway"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // hashes writes hash(…) out, in a text of changes.
@@ -414,9 +415,7 @@ func TestEncode_ShortestForm(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	parsed, err := threeway.Parse(changes.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got := apply(t, parsed, b); !threeway.Equal(got, h) {
 		t.Errorf("got %s", got)
 	}
@@ -479,9 +478,7 @@ func TestParse_Refuses(t *testing.T) {
 // Apply refuses what is too deep in its place.
 func TestApply_TooDeepInItsPlace(t *testing.T) {
 	changes, err := threeway.Parse([]byte(`[{"path":["a","b","c"],"value":` + strings.Repeat(`[`, 9_998) + strings.Repeat(`]`, 9_998) + `}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got, err := changes.Apply([]byte(`{"a":{"b":{}}}`), nil); err == nil || !strings.Contains(err.Error(), "too deeply") {
 		t.Errorf("got %.100s, %v", got, err)
 	}
@@ -541,9 +538,7 @@ func TestApply_HostileChanges(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changes, err := threeway.Parse([]byte(hashes(t, c.changes)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(c.want, string(apply(t, changes, []byte(c.b2)))); diff != "" {
 				t.Error(diff)
 			}
@@ -555,9 +550,7 @@ func TestApply_HostileChanges(t *testing.T) {
 func TestDiff_WithoutKeys(t *testing.T) {
 	b, h := []byte(`{"l":[{"name":"a"}]}`), []byte(`{"l":[{"name":"a","x":1}]}`)
 	changes, err := threeway.Diff(b, h, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got, err := changes.Apply(b, nil); string(got) != string(h) || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}

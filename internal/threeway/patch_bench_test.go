@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // pizza is an object of about 1.5 KB as the API server sends it.
@@ -42,9 +44,7 @@ func BenchmarkOneChangedElement(b *testing.B) {
 func benchmarkPizza(b *testing.B, change func(*pizzaType)) {
 	b.Helper()
 	var p pizzaType
-	if err := json.Unmarshal([]byte(pizza), &p); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, json.Unmarshal([]byte(pizza), &p))
 	before, _ := json.Marshal(p)
 	change(&p)
 	after, _ := json.Marshal(p)
@@ -153,9 +153,7 @@ func toppings(n int) []pizzaTopping {
 func benchmarkWebhook(b *testing.B, toppings []pizzaTopping, change func(*pizzaSpec)) {
 	b.Helper()
 	var p webhookPizza
-	if err := json.Unmarshal([]byte(margherita), &p); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, json.Unmarshal([]byte(margherita), &p))
 	p.Spec.Toppings = toppings
 	encode := func() []byte {
 		text, err := json.Marshal(p)
@@ -165,9 +163,7 @@ func benchmarkWebhook(b *testing.B, toppings []pizzaTopping, change func(*pizzaS
 		return text
 	}
 	var v any
-	if err := json.Unmarshal(encode(), &v); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, json.Unmarshal(encode(), &v))
 	raw, _ := json.Marshal(v) // the API server's own order of members
 	p.ManagedFields = nil
 	before := encode()

@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -125,13 +126,9 @@ func hostRuns(t *testing.T, runs int, converted bool, keys *listkeys.Tree, value
 		}
 		rawText := hostsText(raw, true)
 		ops, _, err := makePatch(rawText, hostsText(before, false), hostsText(after, false), keys, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var got struct{ Hosts []map[string]any }
-		if err := json.Unmarshal(apply(t, rawText, ops), &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(apply(t, rawText, ops), &got))
 		secrets := map[string]bool{}
 		for _, h := range raw {
 			secrets[h.host] = h.secret
@@ -325,9 +322,7 @@ func TestPatch_ElementsAreToldApart(t *testing.T) {
 			object := func(list string) []byte { return []byte(`{"spec":{"hosts":` + list + `}}`) }
 			for name, f := range map[string]func(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error){"Patch": Patch, "PatchConverted": PatchConverted} {
 				ops, _, err := f(object(c.raw), object(c.before), object(c.after), keys, true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				if diff := gocmp.Diff(decode(t, object(c.want)), decode(t, apply(t, object(c.raw), ops))); diff != "" {
 					t.Errorf("%s: %s (-want +got):\n%s", name, ops, diff)
 				}
@@ -389,9 +384,7 @@ func TestPatch_DefaultOfKey(t *testing.T) {
 	} {
 		object := func(list string) []byte { return []byte(`{"ports":` + list + `}`) }
 		_, merged, err := Patch(object(c.raw), object(c.before), object(c.after), keys, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := gocmp.Diff(decode(t, object(c.want)), decode(t, merged)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A patch has no more operations than the API server takes.
@@ -40,13 +42,9 @@ func TestPatch_MaxOperations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, _, err := Patch([]byte(c.before), []byte(c.before), []byte(c.after), nil, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			ops, err := jsonpatch.DecodePatch(got)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if len(ops) != c.want {
 				t.Errorf("got %d operations, want %d", len(ops), c.want)
 			}
@@ -64,9 +62,7 @@ func TestPatch_MaxDepth(t *testing.T) {
 	}
 	before := []byte(`{"a":1}`)
 	got, _, err := Patch(before, before, nested(9_999), nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if patched := apply(t, before, got); !bytes.Equal(patched, nested(9_999)) {
 		t.Errorf("got %.100s", patched)
 	}

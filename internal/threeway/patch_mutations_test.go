@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // elementTypes are the elements of lists that operators have in their types.
@@ -417,9 +419,7 @@ func TestPatch_Mutations(t *testing.T) {
 				object := func(l []any) []byte { return encode(map[string]any{"list": l}, false) }
 				rawText := object(raw)
 				_, merged, err := Patch(rawText, object(before), object(after), nil, true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				if merged == nil {
 					merged = rawText
 				}

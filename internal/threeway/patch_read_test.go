@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // manyEdits needs all that a reader has: it adds, removes and edits in a
@@ -76,16 +78,12 @@ func TestReader_HugeObject(t *testing.T) {
 func TestReader_NewMakesTheSameBytes(t *testing.T) {
 	raw, before, after := manyEdits()
 	want, _, err := Patch(raw, before, after, nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	old := new(reader)
 	for range 50 {
 		for _, r := range []*reader{old, new(reader)} {
 			got, _, err := r.makePatch(raw, before, after, nil, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Fatalf("patch (-want +got):\n%s", diff)
 			}
@@ -97,9 +95,7 @@ func TestReader_NewMakesTheSameBytes(t *testing.T) {
 func TestPatch_StaysWhileOthersAreMade(t *testing.T) {
 	raw, before, after := manyEdits()
 	want, _, err := Patch(raw, before, after, nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want = bytes.Clone(want)
 	var all sync.WaitGroup
 	for n := range 4 {

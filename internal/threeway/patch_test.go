@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // failer is what testing and rapid have in common.
@@ -62,9 +64,7 @@ func testPatches(t *testing.T, cases []patchCase) {
 		t.Run(c.name, func(t *testing.T) {
 			raw, before, after := long(c.raw), long(c.before), long(c.after)
 			got, _, err := Patch(raw, before, after, nil, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(string(long(c.want)), string(got)); diff != "" {
 				t.Errorf("patch (-want +got):\n%s", diff)
 			}
@@ -265,9 +265,7 @@ func TestPatch_Deterministic(t *testing.T) {
 	var want []byte
 	for range 100 {
 		got, _, err := Patch([]byte(raw), []byte(before), []byte(after), nil, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if want == nil {
 			want = got
 		}
@@ -284,9 +282,7 @@ func TestPatch_KeepsInputs(t *testing.T) {
 		texts[i] = []byte(s + "slack")[:len(s)]
 	}
 	got, _, err := Patch(texts[0], texts[1], texts[2], nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for i := range got {
 		got[i] = '!'
 	}
@@ -339,9 +335,7 @@ func TestPatch_BigLists(t *testing.T) {
 			after, want := list(c.n, false, order, elements(c.after)), list(c.n, true, order, elements(c.after))
 			start := time.Now()
 			got, _, err := Patch(raw, before, after, nil, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			took := time.Since(start)
 			t.Logf("took %v for %d bytes of patch", took, len(got))
 			if took > 2*time.Minute {
@@ -380,9 +374,7 @@ func TestPatch_DeepObjectsEndSoon(t *testing.T) {
 		before, after := object(9_000, "1", `"`+big+`y"`), object(9_000, "2", `"`+big+`z"`)
 		start := time.Now()
 		got, _, err := Patch(before, before, after, nil, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		took := time.Since(start)
 		t.Logf("%s took %v for %d bytes of patch", c.open, took, len(got))
 		if took > 2*time.Minute {
@@ -393,9 +385,8 @@ func TestPatch_DeepObjectsEndSoon(t *testing.T) {
 		}
 
 		before, after = object(1_200, "1", "1"), object(1_200, "2", "1")
-		if got, _, err = Patch(before, before, after, nil, true); err != nil {
-			t.Fatal(err)
-		}
+		got, _, err = Patch(before, before, after, nil, true)
+		expect.NoError(t, err)
 		if !equal(decode(t, apply(t, before, got)), decode(t, after)) {
 			t.Errorf("%s: what the patch makes is not what was made", c.open)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/trace"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 type object = unstructured.Unstructured
@@ -32,9 +33,7 @@ func TestWith_OwnConversion(t *testing.T) {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	gk := schema.GroupKind{Group: "example.com", Kind: "Thing"}
 	for _, spoke := range []string{"v1alpha1", "v1beta1"} {
-		if err := conversion.AddUnstructuredSpoke(reg, gk.WithVersion(spoke), "v1", same, same); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, conversion.AddUnstructuredSpoke(reg, gk.WithVersion(spoke), "v1", same, same))
 	}
 	var got []string
 	ctx := trace.With(t.Context(), func(c trace.Call) func() {
@@ -44,9 +43,8 @@ func TestWith_OwnConversion(t *testing.T) {
 	})
 	text := []byte(`{"apiVersion":"example.com/v1alpha1","kind":"Thing","metadata":{"name":"a"},"spec":1}`)
 	for _, ctx := range []context.Context{ctx, t.Context()} {
-		if _, err := reg.Convert(ctx, text, schema.GroupVersion{Group: "example.com", Version: "v1beta1"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := reg.Convert(ctx, text, schema.GroupVersion{Group: "example.com", Version: "v1beta1"})
+		expect.NoError(t, err)
 	}
 	want := []string{"before a v1alpha1 v1", "after a", "before a v1 v1beta1", "after a"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -63,9 +61,7 @@ func TestThroughHub(t *testing.T) {
 	}
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
-	if err := conversion.AddUnstructuredSpoke(reg, gv.WithKind("Thing"), "v2", seen, seen); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddUnstructuredSpoke(reg, gv.WithKind("Thing"), "v2", seen, seen))
 	text := `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"seen":"by"}`
 	for _, c := range []struct {
 		ctx  context.Context
@@ -75,9 +71,7 @@ func TestThroughHub(t *testing.T) {
 		{t.Context(), text},
 	} {
 		got, err := reg.Convert(c.ctx, []byte(text), gv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(c.want, string(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

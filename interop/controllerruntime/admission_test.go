@@ -22,6 +22,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // steward defaults and validates ConfigMaps as their data say. O is the type that its
@@ -99,16 +100,10 @@ func decide(t *testing.T, h http.Handler, operation, object, old string) decisio
 	}
 	if review.Response.Patch != nil {
 		patch, err := jsonpatch.DecodePatch(review.Response.Patch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		patched, err := patch.Apply([]byte(object))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(patched, &got.Object); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
+		expect.NoError(t, json.Unmarshal(patched, &got.Object))
 	}
 	return got
 }
@@ -161,9 +156,8 @@ func TestImplementations_AreCheckedAtStartup(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("got %v, want %s", err, want)
-				}
+				err, _ := recover().(error)
+				expect.ErrorContains(t, err, want)
 			}()
 			f()
 		}()

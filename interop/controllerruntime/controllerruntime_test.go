@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Spoke and Hub are as kubebuilder's users have them.
@@ -54,9 +55,7 @@ func registry(t testing.TB) *conversion.Registry {
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Server"}, &Spoke{})
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Server"}, &Hub{})
 	reg := conversion.NewRegistry(s)
-	if err := controllerruntime.AddSpoke[*Spoke, *Hub](reg); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, controllerruntime.AddSpoke[*Spoke, *Hub](reg))
 	return reg
 }
 
@@ -67,9 +66,7 @@ func TestAddSpoke_BothWays(t *testing.T) {
 	hub := `{"apiVersion":"example.com/v2","kind":"Server","metadata":{"name" : "x","managedFields":[]},"host":"localhost","port":80}`
 	for _, c := range []struct{ from, to, version string }{{spoke, hub, "v2"}, {hub, spoke, "v1"}} {
 		got, err := reg.Convert(t.Context(), []byte(c.from), schema.GroupVersion{Group: "example.com", Version: c.version})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(c.to, string(got)); diff != "" {
 			t.Errorf("to %s (-want +got):\n%s", c.version, diff)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/migratetest"
 )
 
@@ -29,31 +30,23 @@ func TestMigrate_OnAManager(t *testing.T) {
 	w.Fill(3)
 	w.Store("v1")
 	operator, err := cp.User("operator")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	rules := slices.DeleteFunc(migrate.ControllerRules(w.CRD), func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == "storagemigration.k8s.io" })
 	rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io", "events.k8s.io", ""}, Resources: []string{"leases", "events"}, Verbs: []string{"get", "create", "update", "patch"}})
 	meta := metav1.ObjectMeta{Name: "operator"}
 	admin := kubernetes.NewForConfigOrDie(cp.Config()).RbacV1()
-	if _, err := admin.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+	_, err = admin.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	_, err = admin.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	}, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	mgr, err := ctrl.NewManager(operator, ctrl.Options{
 		Metrics: server.Options{BindAddress: "0"}, LeaderElection: true, LeaderElectionID: "boxes", LeaderElectionNamespace: "default",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := controllerruntime.Migrate(mgr, []string{w.CRD}, migrate.Rate(0), migrate.PropagationDelay(0)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, controllerruntime.Migrate(mgr, []string{w.CRD}, migrate.Rate(0), migrate.PropagationDelay(0)))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

@@ -28,6 +28,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var (
@@ -160,29 +161,17 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 		opts.DefaultNamespaces[namespace] = cache.Config{}
 	}
 	c, err := cache.New(config, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	live, err := client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	secrets, err := controllerruntime.Informer(t.Context(), c, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	known, err := reference.NewTarget(reference.Namespaced(secretResource), secrets, controllerruntime.Getter(live, corev1.SchemeGroupVersion.WithKind("Secret")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pods, err := controllerruntime.Informer(t.Context(), c, pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	podsOf, err := reference.NewReferrers(podResource, pods, reference.Namespaced(secretResource), sameName[P](""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if known.Check(nil) == nil || podsOf.Check(nil) == nil {
 		t.Error("they have synced before they were started")
 	}
@@ -253,26 +242,18 @@ func TestInformer_Cache(t *testing.T) {
 func TestInformer_UnwatchedCache(t *testing.T) {
 	config, mapper := connect(t, &cluster{})
 	c, err := cache.New(config, cache.Options{Scheme: scheme.Scheme, Mapper: mapper, HTTPClient: http.DefaultClient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	secrets, err := controllerruntime.Informer(t.Context(), c, &corev1.Secret{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, err = reference.NewTarget(reference.Namespaced(secretResource), secrets, func(context.Context, string, string) error { return nil })
-	if want := "create it with reference.NewInformer"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
+	expect.ErrorContains(t, err, "create it with reference.NewInformer")
 }
 
 // A type that the cache does not know is an error.
 func TestInformer_UnknownType(t *testing.T) {
 	config, mapper := connect(t, &cluster{})
 	c, err := cache.New(config, cache.Options{Scheme: scheme.Scheme, Mapper: mapper, HTTPClient: http.DefaultClient})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := controllerruntime.Informer(t.Context(), c, &Hub{}); err == nil || !strings.HasPrefix(err.Error(), "controllerruntime: the informer of *controllerruntime_test.Hub: ") {
 		t.Errorf("got %v", err)
 	}
@@ -285,9 +266,7 @@ func TestInformer_UnknownType(t *testing.T) {
 func TestAccessReviews_Client(t *testing.T) {
 	config, mapper := connect(t, &cluster{})
 	c, err := client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for user, want := range map[string]bool{"ada": true, "bob": false} {
 		review, err := controllerruntime.AccessReviews(c).Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user}}, metav1.CreateOptions{})
 		if err != nil || review.Status.Allowed != want {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -22,9 +23,7 @@ func TestVersions_Oldest(t *testing.T) {
 	)
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return string(text)
 	}
 	mod := filepath.Join(t.TempDir(), "go.mod")
@@ -32,9 +31,7 @@ func TestVersions_Oldest(t *testing.T) {
 		mod: strings.Replace(read("go.mod"), required, oldest, 1),
 		filepath.Join(filepath.Dir(mod), "go.sum"): read("go.sum") + sums,
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), "go", args...)

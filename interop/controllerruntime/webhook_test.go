@@ -13,13 +13,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/util/cert"
 	peer "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -27,26 +27,16 @@ import (
 // handler as it is, and the TLS in five fields.
 func TestHandler_OnWebhookServer(t *testing.T) {
 	chain, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, ca := pem.Decode(chain)
 	certFile, keyFile, caFile := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key"), filepath.Join(t.TempDir(), "ca.crt")
-	if err := errors.Join(os.WriteFile(certFile, chain, 0o600), os.WriteFile(keyFile, key, 0o600), os.WriteFile(caFile, ca, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.WriteFile(certFile, chain, 0o600), os.WriteFile(keyFile, key, 0o600), os.WriteFile(caFile, ca, 0o600)))
 	certs, err := webhook.Files(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	clients, err := webhook.ClientsOf(caFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	port, err := controlplane.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	server := peer.NewServer(peer.Options{
 		Host: "127.0.0.1",
 		Port: port,
@@ -78,20 +68,14 @@ func TestHandler_OnWebhookServer(t *testing.T) {
 	}}
 	post := func(path string) (string, *http.Response) {
 		var resp *http.Response
-		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		expect.Eventually(t, func() (err error) {
 			resp, err = client.Post("https://"+listenerAddr(port)+path, "application/json", strings.NewReader(review))
-			if err == nil {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatal(err)
-			}
-		}
+			return err
+		})
 		defer resp.Body.Close()
 		var body bytes.Buffer
-		if _, err := io.Copy(&body, resp.Body); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.Copy(&body, resp.Body)
+		expect.NoError(t, err)
 		return body.String(), resp
 	}
 	answer, resp := post("/convert")

@@ -22,6 +22,7 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/roundtrip"
 	"github.com/crdkit/crdkit/roundtrip/gofuzz"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Functions of an operator work unchanged.
@@ -54,13 +55,9 @@ func TestFuncs_Deterministic(t *testing.T) {
 		fill(&m, src, machineFuncs)
 		fill(&again, draw.Replay(src.Tree()), machineFuncs)
 		want, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got, err := json.Marshal(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
 			t.Errorf("(-first +again):\n%s", diff)
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Machine is the test kind, with functions in the style of providers of Cluster API 1.0.
@@ -112,9 +113,7 @@ func machines(t *testing.T, toOld func(context.Context, *newMachine, *oldMachine
 	s.AddKnownTypeWithName(kind.WithVersion("v1alpha4"), &oldMachine{})
 	s.AddKnownTypeWithName(kind.WithVersion("v1beta1"), &newMachine{})
 	reg := conversion.NewRegistry(s)
-	if err := conversion.AddSpoke(reg, toNew, toOld); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSpoke(reg, toNew, toOld))
 	return reg
 }
 

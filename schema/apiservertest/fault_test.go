@@ -18,6 +18,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var conflict = apierrors.NewConflict(resource.GroupResource(), "a", errors.New("somebody else was faster"))
@@ -26,11 +27,11 @@ func TestInject_TheSecondUpdate(t *testing.T) {
 	s := apiservertest.Start(t, apiservertest.Manifests([]byte(cronTabYAML)))
 	client := clientOf(s, "v1")
 	out, err := client.Create(t.Context(), cronTab(t, "v1", "a", `{schedule: x}`), metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	fault := s.Inject(apiservertest.Fault{Verb: "update", Resource: "crontabs", Name: "a", Skip: 1, Err: conflict})
 	var errs []bool
 	for i := range int64(3) {
-		check(t, unstructured.SetNestedField(out.Object, i+2, "spec", "replicas"))
+		expect.NoError(t, unstructured.SetNestedField(out.Object, i+2, "spec", "replicas"))
 		updated, err := client.Update(t.Context(), out, metav1.UpdateOptions{})
 		if err == nil {
 			out = updated
@@ -101,12 +102,10 @@ func TestInject_LosesTheAnswer(t *testing.T) {
 	if err := core.Namespaces().Delete(t.Context(), "team", metav1.DeleteOptions{}); err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		t.Fatalf("got %v, want a broken connection", err)
 	}
-	var err error
-	for deadline := time.Now().Add(10 * time.Second); !apierrors.IsNotFound(err); time.Sleep(10 * time.Millisecond) {
-		if _, err = core.Namespaces().Get(t.Context(), "team", metav1.GetOptions{}); time.Now().After(deadline) {
-			t.Fatalf("got %v, want that the namespace is gone", err)
-		}
-	}
+	expect.EventuallyTrue(t, "the namespace is gone", func() bool {
+		_, err := core.Namespaces().Get(t.Context(), "team", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 func TestInject_EndsWatches(t *testing.T) {
@@ -114,9 +113,9 @@ func TestInject_EndsWatches(t *testing.T) {
 		s := apiservertest.Start(t)
 		core := kubernetes.NewForConfigOrDie(s.Config()).CoreV1()
 		pods, err := core.Pods("").Watch(t.Context(), metav1.ListOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		secrets, err := core.Secrets("").Watch(t.Context(), metav1.ListOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		synctest.Wait()
 		fault := s.Inject(apiservertest.Fault{Verb: "watch", Resource: "pods", Err: apierrors.NewResourceExpired("too old")})
 		if e, open := <-pods.ResultChan(); open {
@@ -134,7 +133,7 @@ func TestInject_EndsWatches(t *testing.T) {
 			t.Errorf("got %v, want that the resourceVersion is too old", err)
 		}
 		pods, err = core.Pods("").Watch(t.Context(), metav1.ListOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		pods.Stop()
 	})
 }
@@ -160,7 +159,7 @@ func TestInject_Away(t *testing.T) {
 		}
 		away.Remove()
 		_, err := client.CoreV1().Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		time.Sleep(time.Minute)
 		if all, err := secrets.List(labels.Everything()); err != nil || len(all) != 1 {
 			t.Errorf("the informer has %v (%v), want one Secret", all, err)

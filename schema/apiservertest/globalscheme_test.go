@@ -9,14 +9,14 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // Tests of operators add types to client-go's scheme, which is the process's. Each case runs in a
@@ -32,7 +32,7 @@ func TestStart_GlobalScheme(t *testing.T) {
 		"CustomResourceDefinitions": apiextensionsv1.AddToScheme, // importing envtest does so
 	}
 	if add := cases[os.Getenv(environment)]; add != nil {
-		check(t, add(clientgoscheme.Scheme))
+		expect.NoError(t, add(clientgoscheme.Scheme))
 		servesDefinition(t)
 		return
 	}
@@ -51,18 +51,18 @@ func TestStart_GlobalScheme(t *testing.T) {
 // servesDefinition tests that CronTabs are pruned, defaulted, validated and converted.
 func servesDefinition(t *testing.T) {
 	hooks, err := operator()
-	check(t, err)
+	expect.NoError(t, err)
 	s := apiservertest.Start(t, apiservertest.Webhooks(hooks), apiservertest.Manifests([]byte(policyYAML)))
 	out, err := clientOf(s, "v1beta1").Create(t.Context(), cronTab(t, "v1beta1", "a", "{cron: x, unknown: y}"), metav1.CreateOptions{})
-	check(t, err)
-	if got := specOf(t, out); got != `{"cron":"x","replicas":1}` {
+	expect.NoError(t, err)
+	if got := testobj.Field(t, out, "spec"); got != `{"cron":"x","replicas":1}` {
 		t.Errorf("created %s", got)
 	}
 	if _, err := clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "b", "{replicas: -1}"), metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("got %v, want that -1 replicas are invalid", err)
 	}
 	_, err = kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 }
 
 // A server has no built-in kinds in a group version that an initial definition has.
@@ -82,8 +82,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, required: [gate]}}}}
 `)))
 	ingresses := dynamic.NewForConfigOrDie(s.Config()).Resource(networkingv1.SchemeGroupVersion.WithResource("ingresses")).Namespace("default")
-	ingress := &unstructured.Unstructured{}
-	check(t, yaml.Unmarshal([]byte("{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a}, spec: {}}"), &ingress.Object))
+	ingress := testobj.Parse(t, "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: a}, spec: {}}")
 	if _, err := ingresses.Create(t.Context(), ingress, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("got %v, want that spec.gate is required", err)
 	}

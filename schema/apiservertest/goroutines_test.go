@@ -13,23 +13,24 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // The goroutines of a server end within milliseconds after it. The test is not parallel, so that it counts no others.
 func TestServer_LeavesNoGoroutine(t *testing.T) {
 	hooks, err := operator()
-	check(t, err)
+	expect.NoError(t, err)
 	use := func(t *testing.T) {
 		s := apiservertest.Start(t, apiservertest.Webhooks(hooks), apiservertest.RBAC(), apiservertest.Manifests([]byte(policyYAML)))
 		_, err := clientOf(s, "v1beta1").Create(t.Context(), cronTab(t, "v1beta1", "a", `{}`), metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		core := kubernetes.NewForConfigOrDie(s.Config()).CoreV1()
 		_, err = core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		w, err := core.ConfigMaps("team").Watch(t.Context(), metav1.ListOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		defer w.Stop()
-		check(t, core.Namespaces().Delete(t.Context(), "team", metav1.DeleteOptions{}))
+		expect.NoError(t, core.Namespaces().Delete(t.Context(), "team", metav1.DeleteOptions{}))
 		for err == nil {
 			time.Sleep(time.Millisecond)
 			_, err = core.Namespaces().Get(t.Context(), "team", metav1.GetOptions{})
@@ -55,7 +56,7 @@ func TestServer_LeavesNoGoroutine(t *testing.T) {
 	}
 	if n := least(first, 10*time.Second); n > first {
 		var stacks bytes.Buffer
-		check(t, pprof.Lookup("goroutine").WriteTo(&stacks, 1))
+		expect.NoError(t, pprof.Lookup("goroutine").WriteTo(&stacks, 1))
 		t.Errorf("%d goroutines after two servers, %d after seven:\n%s", first, n, &stacks)
 	}
 }

@@ -22,6 +22,8 @@ import (
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 const (
@@ -96,27 +98,26 @@ func generation(t *testing.T, config *rest.Config) {
 		t.Run(k.kind, func(t *testing.T) {
 			var version, kind string
 			_, err := fmt.Sscan(k.kind, &version, &kind)
-			check(t, err)
+			expect.NoError(t, err)
 			mapping, err := mapper.RESTMapping(schema.FromAPIVersionAndKind(version, kind).GroupKind(), schema.FromAPIVersionAndKind(version, kind).Version)
-			check(t, err)
+			expect.NoError(t, err)
 			var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
 			if mapping.Scope == meta.RESTScopeNamespace {
 				resource = client.Resource(mapping.Resource).Namespace("default")
 			}
-			u := &unstructured.Unstructured{}
-			check(t, yaml.Unmarshal([]byte(k.object), &u.Object))
+			u := &unstructured.Unstructured{Object: *testobj.As[map[string]any](t, k.object)}
 			u.SetAPIVersion(version)
 			u.SetKind(kind)
 			u.SetName("generation")
 			u, err = resource.Create(t.Context(), u, metav1.CreateOptions{})
-			check(t, err)
+			expect.NoError(t, err)
 			got := fmt.Sprint(u.GetGeneration())
 			for _, patch := range []string{k.patch, "metadata: {labels: {c: d}}"} {
 				text, err := yaml.YAMLToJSON([]byte(patch))
-				check(t, err)
+				expect.NoError(t, err)
 				if patch != "" {
 					u, err = resource.Patch(t.Context(), u.GetName(), types.MergePatchType, text, metav1.PatchOptions{})
-					check(t, err)
+					expect.NoError(t, err)
 				}
 				got += fmt.Sprint(" ", u.GetGeneration())
 			}
@@ -129,9 +130,9 @@ func generation(t *testing.T, config *rest.Config) {
 
 func mapperOf(t *testing.T, config *rest.Config) meta.RESTMapper {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
-	check(t, err)
+	expect.NoError(t, err)
 	groups, err := restmapper.GetAPIGroupResources(client)
-	check(t, err)
+	expect.NoError(t, err)
 	return restmapper.NewDiscoveryRESTMapper(groups)
 }
 
@@ -140,15 +141,15 @@ func TestServer_WatchFromFirstAnswer(t *testing.T) {
 	t.Parallel()
 	core := kubernetes.NewForConfigOrDie(apiservertest.Start(t).Config()).CoreV1()
 	secret, err := core.Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	account, err := core.ServiceAccounts("default").Apply(t.Context(), applycorev1.ServiceAccount("a", "default"), metav1.ApplyOptions{FieldManager: "ann"})
-	check(t, err)
+	expect.NoError(t, err)
 	list, err := core.ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
-	check(t, err)
-	check(t, core.Secrets("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
-	check(t, core.ServiceAccounts("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	expect.NoError(t, err)
+	expect.NoError(t, core.Secrets("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
+	expect.NoError(t, core.ServiceAccounts("default").Delete(t.Context(), "a", metav1.DeleteOptions{}))
 	_, err = core.ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	for _, from := range []struct {
 		version string
 		watch   func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -158,7 +159,7 @@ func TestServer_WatchFromFirstAnswer(t *testing.T) {
 		{list.ResourceVersion, core.ConfigMaps("default").Watch},
 	} {
 		w, err := from.watch(t.Context(), metav1.ListOptions{ResourceVersion: from.version})
-		check(t, err)
+		expect.NoError(t, err)
 		if e := <-w.ResultChan(); e.Type == watch.Error {
 			t.Errorf("from %s: %v", from.version, e.Object)
 		}

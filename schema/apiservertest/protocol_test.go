@@ -18,10 +18,11 @@ import (
 	clientfeatures "k8s.io/client-go/features"
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 const widgetYAML = `apiVersion: apiextensions.k8s.io/v1
@@ -60,10 +61,9 @@ func TestServer_ProtocolInACluster(t *testing.T) {
 	cp := controlplane.Shared(t)
 	cp.SkipIfOlder(t, "has no WatchList, or uses other words")
 	config := cp.Config()
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	check(t, yaml.Unmarshal([]byte(widgetYAML), crd))
+	crd := testobj.As[apiextensionsv1.CustomResourceDefinition](t, widgetYAML)
 	_, err := apiextensionsclient.NewForConfigOrDie(config).ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	protocol(t, config)
 }
 
@@ -71,18 +71,18 @@ func TestServer_ProtocolInACluster(t *testing.T) {
 // its header.
 func protocol(t *testing.T, config *rest.Config) {
 	client, err := rest.HTTPClientFor(config)
-	check(t, err)
+	expect.NoError(t, err)
 	token := ""
 	send := func(method, path, accept, contentType, body string) (int, string) {
 		req, err := http.NewRequestWithContext(t.Context(), method, config.Host+strings.Replace(path, "TOKEN", token, 1), strings.NewReader(body))
-		check(t, err)
+		expect.NoError(t, err)
 		req.Header.Set("Accept", accept)
 		req.Header.Set("Content-Type", contentType)
 		response, err := client.Do(req)
-		check(t, err)
+		expect.NoError(t, err)
 		text, err := io.ReadAll(response.Body)
-		check(t, err)
-		check(t, response.Body.Close())
+		expect.NoError(t, err)
+		expect.NoError(t, response.Body.Close())
 		var list metav1.PartialObjectMetadataList
 		if json.Unmarshal(text, &list) == nil && list.Continue != "" {
 			token = list.Continue
@@ -199,11 +199,11 @@ func TestServer_HeadAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	config := apiservertest.Start(t).Config()
 	client, err := rest.HTTPClientFor(config)
-	check(t, err)
+	expect.NoError(t, err)
 	for range 200 {
 		resp, err := client.Head(config.Host + "/api/v1/namespaces/default")
-		check(t, err)
-		check(t, resp.Body.Close())
+		expect.NoError(t, err)
+		expect.NoError(t, resp.Body.Close())
 	}
 }
 
@@ -219,18 +219,18 @@ func TestServer_CBORClient(t *testing.T) {
 		t.Errorf("got %v, want an unsupported media type", err)
 	}
 	_, err = client.Create(t.Context(), cronTab(t, "v1", "a", "{}"), metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = client.Apply(t.Context(), "a", cronTab(t, "v1", "a", "{replicas: 2}"), metav1.ApplyOptions{FieldManager: "ann", Force: true})
 	if !apierrors.IsUnsupportedMediaType(err) { // client-go/util/apply does not fall back
 		t.Errorf("got %v, want an unsupported media type", err)
 	}
 	list, err := client.List(t.Context(), metav1.ListOptions{})
-	check(t, err)
-	if len(list.Items) != 1 || specOf(t, &list.Items[0]) != `{"replicas":1}` {
+	expect.NoError(t, err)
+	if len(list.Items) != 1 || testobj.Field(t, &list.Items[0], "spec") != `{"replicas":1}` {
 		t.Errorf("the list is %v", list)
 	}
 	watching, err := client.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
-	check(t, err)
+	expect.NoError(t, err)
 	defer watching.Stop()
 	if e := <-watching.ResultChan(); e.Type != watch.Added {
 		t.Errorf("got %v, want an added object", e)
@@ -242,7 +242,7 @@ func TestServer_BookmarksInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := apiservertest.Start(t, apiservertest.Manifests([]byte(cronTabYAML)))
 		watching, err := clientOf(s, "v1").Watch(t.Context(), metav1.ListOptions{AllowWatchBookmarks: true})
-		check(t, err)
+		expect.NoError(t, err)
 		defer watching.Stop()
 		start := time.Now()
 		if e := <-watching.ResultChan(); e.Type != watch.Bookmark || time.Since(start) > 2*time.Minute {

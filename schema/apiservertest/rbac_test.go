@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 const operatorRoles = `
@@ -94,9 +95,7 @@ func TestRBAC_Access(t *testing.T) {
 		}
 	}
 	got, err := s.Access(operatorUser)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := apiservertest.Access{
 		Missing: []apiservertest.Role{
 			{Kind: "ClusterRole", Rules: []rbacv1.PolicyRule{
@@ -152,9 +151,8 @@ func TestRBAC_Reviews(t *testing.T) {
 	if _, err := operator.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{}, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v, want forbidden", err)
 	}
-	if _, err := admin.RbacV1().ClusterRoles().Update(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}}, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := admin.RbacV1().ClusterRoles().Update(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}}, metav1.UpdateOptions{})
+	expect.NoError(t, err)
 	for {
 		if _, err := operator.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{}); apierrors.IsForbidden(err) {
 			return
@@ -184,13 +182,10 @@ func TestAccess_RolesOfSeveralBindings(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), `clusterrole.rbac.authorization.k8s.io "lost" not found`) {
-		t.Errorf("got %v, want that a role does not exist", err)
-	}
+	_, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
+	expect.ErrorContains(t, err, `clusterrole.rbac.authorization.k8s.io "lost" not found`)
 	got, err := s.Access("ann")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := apiservertest.Access{
 		Missing: []apiservertest.Role{{Kind: "Role", Namespace: "default", Rules: []rbacv1.PolicyRule{rule("", "pods", "", "list")}}},
 		Unused:  []apiservertest.Role{{Kind: "ClusterRole", Name: "all", Rules: []rbacv1.PolicyRule{rule("", "pods", "", "update")}}},
@@ -212,14 +207,11 @@ func TestRBAC_Escalation(t *testing.T) {
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"escalate"}, ResourceNames: []string{"any"}},
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, Verbs: []string{"bind"}, ResourceNames: []string{"cluster-admin"}},
 	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta,
+	expect.NoError(t, err)
+	_, err = admin.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta,
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "writer"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "system", Name: "operator"}},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	}, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	role := func(name string, rules ...rbacv1.PolicyRule) error {
 		for {
 			_, err := client.Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
@@ -256,9 +248,7 @@ func TestRBAC_Escalation(t *testing.T) {
 		}
 	}
 	got, err := s.Access(operatorUser)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := gocmp.Diff([]apiservertest.Role{{Kind: "ClusterRole", Rules: []rbacv1.PolicyRule{rule("", "pods", "", "delete")}}}, got.Missing); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -268,27 +258,20 @@ func TestRBAC_DefinedByACRD(t *testing.T) {
 	crd := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: roles.rbac.authorization.k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}, " +
 		"spec: {group: rbac.authorization.k8s.io, scope: Namespaced, names: {plural: roles, kind: Role}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}"
 	_, err := apiservertest.New(t.Context(), apiservertest.RBAC(), apiservertest.Manifests([]byte(crd)))
-	if err == nil || !strings.Contains(err.Error(), "RBAC: a CRD defines rbac.authorization.k8s.io/v1") {
-		t.Errorf("got %v", err)
-	}
+	expect.ErrorContains(t, err, "RBAC: a CRD defines rbac.authorization.k8s.io/v1")
 }
 
 // Requests that were allowed before a role changed are missing, too, and a watch needs list.
 func TestAccess_NotGrantedAnymore(t *testing.T) {
 	s := apiservertest.Start(t, apiservertest.RBAC(), apiservertest.Manifests([]byte(operatorRoles)))
 	client := operatorClient(t, s)
-	if _, err := client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := kubernetes.NewForConfigOrDie(s.Config()).RbacV1().ClusterRoleBindings().Delete(t.Context(), "operator", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
+	expect.NoError(t, err)
+	expect.NoError(t, kubernetes.NewForConfigOrDie(s.Config()).RbacV1().ClusterRoleBindings().Delete(t.Context(), "operator", metav1.DeleteOptions{}))
 	want := []apiservertest.Role{{Kind: "ClusterRole", Rules: []rbacv1.PolicyRule{rule("", "configmaps", "", "list", "watch")}}}
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		got, err := s.Access(operatorUser)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		diff := gocmp.Diff(want, got.Missing)
 		if diff == "" {
 			return
@@ -310,13 +293,10 @@ func TestRBAC_EscalationByUpdate(t *testing.T) {
 `)))
 	roles := operatorClient(t, s).RbacV1().ClusterRoles()
 	all, err := kubernetes.NewForConfigOrDie(s.Config()).RbacV1().ClusterRoles().Get(t.Context(), "all", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all.Finalizers = nil
-	if all, err = roles.Update(t.Context(), all, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	all, err = roles.Update(t.Context(), all, metav1.UpdateOptions{})
+	expect.NoError(t, err)
 	all.AggregationRule = nil
 	if _, err = roles.Update(t.Context(), all, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `{APIGroups:["*"], Resources:["*"], Verbs:["*"]}`) {
 		t.Errorf("got %v, want forbidden", err)

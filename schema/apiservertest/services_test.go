@@ -14,24 +14,24 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // Without a handler, a webhook is found by its Service.
 func TestServer_ExternalNameService(t *testing.T) {
 	t.Parallel()
 	chain, key, err := cert.GenerateSelfSignedCertKey("a.default.svc", nil, nil)
-	check(t, err)
+	expect.NoError(t, err)
 	pair, err := tls.X509KeyPair(chain, key)
-	check(t, err)
+	expect.NoError(t, err)
 	webhook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusTeapot) }))
 	webhook.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	webhook.StartTLS()
@@ -40,12 +40,11 @@ func TestServer_ExternalNameService(t *testing.T) {
 
 	s := apiservertest.Start(t)
 	client := kubernetes.NewForConfigOrDie(s.Config())
-	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	check(t, yaml.Unmarshal([]byte(configurationYAML), configuration))
+	configuration := testobj.As[admissionregistrationv1.ValidatingWebhookConfiguration](t, configurationYAML)
 	to := &configuration.Webhooks[0].ClientConfig
 	to.Service.Namespace, to.Service.Port, to.CABundle = "default", &port, chain
 	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	for _, c := range []struct {
 		spec corev1.ServiceSpec
 		want string
@@ -58,7 +57,7 @@ func TestServer_ExternalNameService(t *testing.T) {
 		if c.spec.Type != "" {
 			_ = client.CoreV1().Services("default").Delete(t.Context(), "a", metav1.DeleteOptions{}) // there may be none
 			_, err = client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: c.spec}, metav1.CreateOptions{})
-			check(t, err)
+			expect.NoError(t, err)
 		}
 		for err == nil { // the plugin learns of the configuration a moment later
 			_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a"}}, metav1.CreateOptions{})
@@ -79,24 +78,23 @@ func TestServer_WatchNewDefinition(t *testing.T) {
 	t.Parallel()
 	s := apiservertest.Start(t)
 	client, err := rest.HTTPClientFor(s.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	definitions := dynamic.NewForConfigOrDie(s.Config()).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for i := range 10 {
 		group := fmt.Sprintf("watch%d.example.com", i)
-		u := &unstructured.Unstructured{}
-		check(t, yaml.Unmarshal([]byte(strings.ReplaceAll(widgetYAML, "protocol.example.com", group)), &u.Object))
+		u := testobj.Parse(t, strings.ReplaceAll(widgetYAML, "protocol.example.com", group))
 		_, err := definitions.Create(t.Context(), u, metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		for status := http.StatusNotFound; status != http.StatusOK; {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Config().Host+"/apis/"+group+"/v1/widgets?watch=true", nil)
-			check(t, err)
+			expect.NoError(t, err)
 			response, err := client.Do(request)
-			check(t, err)
+			expect.NoError(t, err)
 			if status = response.StatusCode; status != http.StatusOK && status != http.StatusNotFound {
 				text, _ := io.ReadAll(response.Body)
 				t.Fatalf("%s: %s", response.Status, text)
 			}
-			check(t, response.Body.Close())
+			expect.NoError(t, response.Body.Close())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // The storage of an aggregated API server holds objects in the encoding of its codec, each storage its own.
@@ -24,13 +25,13 @@ func TestRESTOptions_StoresInMemory(t *testing.T) {
 	}
 	for range 2 {
 		opts, err := apiservertest.RESTOptions(t.Context(), scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)).GetRESTOptions(resource, nil)
-		check(t, err)
+		expect.NoError(t, err)
 		s, destroy, err := opts.Decorator(opts.StorageConfig, "/configmaps", key, newFunc, newListFunc, storage.DefaultNamespaceScopedAttr, nil, nil)
-		check(t, err)
+		expect.NoError(t, err)
 		defer destroy()
 		created, got := &corev1.ConfigMap{}, &corev1.ConfigMap{}
-		check(t, s.Create(t.Context(), "/configmaps/a", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"a": "b"}}, created, 0))
-		check(t, s.Get(t.Context(), "/configmaps/a", storage.GetOptions{}, got))
+		expect.NoError(t, s.Create(t.Context(), "/configmaps/a", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"a": "b"}}, created, 0))
+		expect.NoError(t, s.Get(t.Context(), "/configmaps/a", storage.GetOptions{}, got))
 		if diff := cmp.Diff(map[string]string{"a": "b"}, got.Data); diff != "" || got.ResourceVersion != created.ResourceVersion {
 			t.Errorf("resourceVersion %q, data (-want +got):\n%s", got.ResourceVersion, diff)
 		}
@@ -44,15 +45,15 @@ func TestRESTOptions_ListWaits(t *testing.T) {
 	t.Parallel()
 	opts, err := apiservertest.RESTOptions(t.Context(), scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)).
 		GetRESTOptions(corev1.SchemeGroupVersion.WithResource("configmaps").GroupResource(), nil)
-	check(t, err)
+	expect.NoError(t, err)
 	key := func(obj runtime.Object) (string, error) {
 		return registry.NoNamespaceKeyFunc(t.Context(), "/configmaps", obj.(*corev1.ConfigMap).Name)
 	}
 	for range 20 {
 		s, destroy, err := opts.Decorator(opts.StorageConfig, "/configmaps", key, func() runtime.Object { return &corev1.ConfigMap{} },
 			func() runtime.Object { return &corev1.ConfigMapList{} }, storage.DefaultNamespaceScopedAttr, nil, nil)
-		check(t, err)
-		check(t, s.GetList(t.Context(), "/configmaps", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &corev1.ConfigMapList{}))
+		expect.NoError(t, err)
+		expect.NoError(t, s.GetList(t.Context(), "/configmaps", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, &corev1.ConfigMapList{}))
 		destroy()
 	}
 }

@@ -20,10 +20,11 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 func TestServer_Subresources(t *testing.T) {
@@ -56,23 +57,22 @@ func scale(t *testing.T, config *rest.Config) {
 			version, kind, _ := strings.Cut(typed, " ")
 			gvk := schema.FromAPIVersionAndKind(version, kind)
 			mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-			check(t, err)
+			expect.NoError(t, err)
 			client := dynamic.NewForConfigOrDie(config).Resource(mapping.Resource).Namespace("default")
-			u := &unstructured.Unstructured{}
-			check(t, yaml.Unmarshal([]byte(`{apiVersion: `+version+`, kind: `+kind+`, metadata: {name: `+name+`}, spec: {replicas: 1, `+spec+`}}`), &u.Object))
+			u := testobj.Parse(t, `{apiVersion: `+version+`, kind: `+kind+`, metadata: {name: `+name+`}, spec: {replicas: 1, `+spec+`}}`)
 			_, err = client.Apply(t.Context(), name, u, metav1.ApplyOptions{FieldManager: "author"})
-			check(t, err)
+			expect.NoError(t, err)
 
 			got, err := client.Get(t.Context(), name, metav1.GetOptions{}, "scale")
-			check(t, err)
+			expect.NoError(t, err)
 			var read autoscalingv1.Scale
-			check(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(got.Object, &read, true))
+			expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(got.Object, &read, true))
 			if read.Kind != "Scale" || read.Spec.Replicas != 1 || read.Status.Selector != "a=b" || read.UID == "" || read.ResourceVersion == "" {
 				t.Errorf("got %+v", read)
 			}
-			check(t, unstructured.SetNestedField(got.Object, int64(3), "spec", "replicas"))
+			expect.NoError(t, unstructured.SetNestedField(got.Object, int64(3), "spec", "replicas"))
 			_, err = client.Update(t.Context(), got, metav1.UpdateOptions{FieldManager: "scaler"}, "scale")
-			check(t, err)
+			expect.NoError(t, err)
 			if _, err = client.Update(t.Context(), got, metav1.UpdateOptions{}, "scale"); !apierrors.IsConflict(err) {
 				t.Errorf("got %v, want a conflict, because the resourceVersion is old", err)
 			}
@@ -80,7 +80,7 @@ func scale(t *testing.T, config *rest.Config) {
 				t.Errorf("after the update: %s", got)
 			}
 			_, err = client.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":5}}`), metav1.PatchOptions{FieldManager: "patcher"}, "scale")
-			check(t, err)
+			expect.NoError(t, err)
 			if got := replicas(t, client, name); got != "5, generation 3, owned by patcher" {
 				t.Errorf("after the patch: %s", got)
 			}
@@ -98,7 +98,7 @@ func scale(t *testing.T, config *rest.Config) {
 // replicas returns those of the object, and who owns the field.
 func replicas(t *testing.T, client dynamic.ResourceInterface, name string) string {
 	u, err := client.Get(t.Context(), name, metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	n, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
 	var owners []string
 	for _, m := range u.GetManagedFields() {
@@ -117,7 +117,7 @@ func bind(t *testing.T, config *rest.Config) {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}, AutomountServiceAccountToken: new(bool)},
 	}
 	_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"a": "b"}}, Target: corev1.ObjectReference{Kind: "Node", Name: "first"}}
 
 	stale := binding.DeepCopy()
@@ -125,10 +125,10 @@ func bind(t *testing.T, config *rest.Config) {
 	if err := pods.Bind(t.Context(), stale, metav1.CreateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("got %v, want a conflict, because the UID is another", err)
 	}
-	check(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
-	check(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{}))
+	expect.NoError(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+	expect.NoError(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{}))
 	pod, err = pods.Get(t.Context(), name, metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	if c := pod.Status.Conditions; pod.Spec.NodeName != "first" || pod.Annotations["a"] != "b" || len(c) != 1 || c[0].Type != corev1.PodScheduled || c[0].Status != corev1.ConditionTrue {
 		t.Errorf("the Pod has node %q, annotations %v, conditions %v", pod.Spec.NodeName, pod.Annotations, pod.Status.Conditions)
 	}
@@ -140,9 +140,7 @@ func bind(t *testing.T, config *rest.Config) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	binding.Target.Name = ""
-	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "target.name: Required value") {
-		t.Errorf("got %v, want that target.name is required", err)
-	}
+	expect.ErrorContains(t, pods.Bind(t.Context(), binding, metav1.CreateOptions{}), "target.name: Required value")
 	binding.Name, binding.Target.Name = "none", "first"
 	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want not found", err)
@@ -155,38 +153,38 @@ func others(t *testing.T, config *rest.Config) {
 	core := kubernetes.NewForConfigOrDie(config).CoreV1()
 	name := "secret-" + rand.String(5)
 	got, err := core.Secrets("default").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"a": "1"}}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	show := func(s *corev1.Secret) string { return fmt.Sprintf("%s %q %q", s.Type, s.Data, s.StringData) }
 	if want := `Opaque map["a":"1"] map[]`; show(got) != want {
 		t.Errorf("created: got %s, want %s", show(got), want)
 	}
 	got.StringData = map[string]string{"b": "2"}
 	got, err = core.Secrets("default").Update(t.Context(), got, metav1.UpdateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	if want := `Opaque map["a":"1" "b":"2"] map[]`; show(got) != want {
 		t.Errorf("updated: got %s, want %s", show(got), want)
 	}
 	for kind, patch := range map[types.PatchType]string{types.MergePatchType: "merge", types.StrategicMergePatchType: "strategic"} {
 		got, err = core.Secrets("default").Patch(t.Context(), name, kind, []byte(`{"stringData":{"a":"`+patch+`"}}`), metav1.PatchOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		if want := `Opaque map["a":"` + patch + `" "b":"2"] map[]`; show(got) != want {
 			t.Errorf("%s patch: got %s, want %s", patch, show(got), want)
 		}
 	}
 	got, err = core.Secrets("default").Apply(t.Context(), applycorev1.Secret(name, "default").WithStringData(map[string]string{"c": "3"}), metav1.ApplyOptions{FieldManager: "a"})
-	check(t, err)
+	expect.NoError(t, err)
 	if len(got.Data) != 3 || string(got.Data["c"]) != "3" {
 		t.Errorf("applied: got %s", show(got))
 	}
 	got, err = core.Secrets("default").Get(t.Context(), name, metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	if len(got.Data) != 3 || got.StringData != nil {
 		t.Errorf("read: got %s", show(got))
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	node.Status.NodeInfo.OSImage = "a"
 	node, err = core.Nodes().Create(t.Context(), node, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	if got := node.Status.NodeInfo.OSImage; got != "a" {
 		t.Errorf("the Node has the OS image %q, want the one it was created with", got)
 	}
@@ -196,7 +194,7 @@ func others(t *testing.T, config *rest.Config) {
 	// As some programs ask whether a cluster is there.
 	var index struct{ Paths []string }
 	text, err := core.RESTClient().Get().AbsPath("/").Do(t.Context()).Raw()
-	check(t, err)
+	expect.NoError(t, err)
 	if err := json.Unmarshal(text, &index); err != nil || !slices.Contains(index.Paths, "/apis/apiextensions.k8s.io/v1") {
 		t.Errorf("/ is %s (%v)", text, err)
 	}

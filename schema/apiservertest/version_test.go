@@ -9,11 +9,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 const rangesYAML = `apiVersion: apiextensions.k8s.io/v1
@@ -62,24 +63,22 @@ func TestEmulateVersion(t *testing.T) {
 			s := apiservertest.Start(t, apiservertest.EmulateVersion(release))
 			kube := kubernetes.NewForConfigOrDie(s.Config())
 			info, err := kube.Discovery().ServerVersion()
-			check(t, err)
+			expect.NoError(t, err)
 			if got := info.Major + "." + info.Minor; got != release || info.EmulationMinor != info.Minor || info.MinCompatibilityMinor != want.minCompatibility || info.GitVersion != want.gitVersion {
 				t.Errorf("the version is %+v", info)
 			}
 
-			crd := &apiextensionsv1.CustomResourceDefinition{}
-			check(t, yaml.Unmarshal([]byte(rangesYAML), crd))
+			crd := testobj.As[apiextensionsv1.CustomResourceDefinition](t, rangesYAML)
 			definitions := apiextensionsclient.NewForConfigOrDie(s.Config()).ApiextensionsV1().CustomResourceDefinitions()
 			_, err = definitions.Create(t.Context(), crd, metav1.CreateOptions{})
 			accepts(t, err, want.ranges, "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value")
 			crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].XValidations[0].Rule = "true"
 			if !want.ranges {
 				_, err = definitions.Create(t.Context(), crd, metav1.CreateOptions{})
-				check(t, err)
+				expect.NoError(t, err)
 			}
 
-			policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
-			check(t, yaml.Unmarshal([]byte(rangesPolicyYAML), policy))
+			policy := testobj.As[admissionregistrationv1.ValidatingAdmissionPolicy](t, rangesPolicyYAML)
 			_, err = kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().Create(t.Context(), policy, metav1.CreateOptions{})
 			accepts(t, err, want.ranges, "spec.validations[0].expression: Invalid value")
 			_, err = kube.AdmissionregistrationV1().MutatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{})
@@ -119,9 +118,7 @@ func TestEmulateVersion_Refused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := apiservertest.New(t.Context(), apiservertest.EmulateVersion(test.release), apiservertest.Manifests([]byte(test.objects)))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v\nwant %s", err, test.want)
-			}
+			expect.ErrorContains(t, err, test.want)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/breaking"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // breaks returns what breaks between two definitions, and how each is proven.
@@ -27,9 +28,7 @@ func changes(t testing.TB, old, new string, samples ...map[string]any) []breakin
 	t.Helper()
 	before, after := definition(t, old), definition(t, new)
 	all, err := breaking.Changes(t.Context(), before, after, breaking.Samples(samples...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, c := range all {
 		confirm(t, before, after, c)
 	}
@@ -572,9 +571,7 @@ func TestChanges_ManyFields(t *testing.T) {
 	}
 	old, new := fields(20), fields(10)
 	changes, err := breaking.Changes(t.Context(), old, new)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if len(changes) != n {
 		t.Errorf("there are %d changes, want %d", len(changes), n)
 	}

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/breaking"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // confirm sends the requests of a proof to both definitions, as package schema processes them.
@@ -79,15 +80,10 @@ func confirm(t testing.TB, before, after *schema.Definition, c breaking.Change) 
 
 func withoutMetadata(t testing.TB, object []byte) []byte {
 	t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(object); err != nil {
-		t.Fatal(err)
-	}
+	u := testobj.Parse(t, string(object))
 	delete(u.Object, "metadata")
 	out, err := json.Marshal(u.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return out
 }
 

@@ -19,6 +19,8 @@ import (
 	"github.com/crdkit/crdkit/schema/breaking"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/differential"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -40,9 +42,7 @@ func (s *server) define(text string) {
 		v := &crd.Spec.Versions[i]
 		v.Deprecated, v.DeprecationWarning = true, new(fmt.Sprintf("%s, %d, %s", s.t.Name(), s.defined, v.Name))
 	}
-	if err := s.install.Install(s.t.Context(), crd); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, s.install.Install(s.t.Context(), crd))
 }
 
 func (s *server) apples(version string) dynamic.ResourceInterface {
@@ -52,10 +52,7 @@ func (s *server) apples(version string) dynamic.ResourceInterface {
 // read decodes an object of a proof.
 func (s *server) read(object []byte) *unstructured.Unstructured {
 	s.t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON([]byte(strings.ReplaceAll(string(object), "example.com", s.group))); err != nil {
-		s.t.Fatal(err)
-	}
+	u := testobj.Parse(s.t, strings.ReplaceAll(string(object), "example.com", s.group))
 	return u
 }
 
@@ -70,9 +67,7 @@ func (s *server) delete(version, name string) {
 func (s *server) update(version, subresource string, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	s.t.Helper()
 	stored, err := s.apples(version).Get(s.t.Context(), u.GetName(), metav1.GetOptions{})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	u.SetResourceVersion(stored.GetResourceVersion())
 	if subresource != "" {
 		updated, err := s.apples(version).UpdateStatus(s.t.Context(), u, metav1.UpdateOptions{})
@@ -118,9 +113,7 @@ func (s *server) confirm(old, new string, c breaking.Change) {
 	if len(p.Errors) > 0 { // what is stored stays, if nothing is changed
 		s.define(new)
 		stored, err := s.apples(c.Version).Get(s.t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		expect.NoError(s.t, err)
 		if _, err = s.apples(c.Version).Update(s.t.Context(), stored, metav1.UpdateOptions{}); p.Blocked != (err != nil) {
 			s.t.Errorf("%s: an update of %s that changes nothing: %v, want an error: %t", c, p.Object, err, p.Blocked)
 		}
@@ -157,13 +150,9 @@ func TestProofs_HoldOnTheAPIServer(t *testing.T) {
 	config.WarningHandler = rest.NoWarnings{}
 	config.QPS, config.Burst = 200, 200
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	install, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	withScale := func(text string) string {
 		return strings.Replace(text, "schema: ", "subresources: {scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.a}}, schema: ", 1)
 	}

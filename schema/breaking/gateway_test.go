@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -21,9 +22,7 @@ func gatewayAPI(t *testing.T, release, file string) string {
 		t.Skip("the Gateway API cannot be downloaded:", err)
 	}
 	text, err := os.ReadFile(filepath.Join(module.Dir, "config/crd/experimental", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(text)
 }
 

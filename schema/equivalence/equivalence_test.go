@@ -20,15 +20,9 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/equivalence"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // widgets returns the definition of a small kind, with more of the schema of its spec.
 func widgets(t testing.TB, more string) []*schema.Definition {
@@ -40,7 +34,7 @@ status: {type: object, properties: {phase: {type: string, maxLength: 20}}},
 spec: {type: object, required: [size, class], ` + more + ` properties: {
 size: {type: integer, minimum: 0, maximum: 1000}, limit: {type: integer, minimum: 0, maximum: 1000}, class: {type: string, enum: [small, large]},
 hosts: {type: array, maxItems: 250, items: {type: string, maxLength: 63}}}}}}}}]}}`))
-	check(t, err)
+	expect.NoError(t, err)
 	return []*schema.Definition{d}
 }
 
@@ -167,7 +161,7 @@ func securing() (all []string) {
 func deployments(t testing.TB) []equivalence.Option {
 	t.Helper()
 	var object map[string]any
-	check(t, yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {
+	expect.NoError(t, yaml.Unmarshal([]byte(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {
 containers: [&a {name: a, image: a, securityContext: {runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, privileged: false}}], initContainers: [*a]}}}}`), &object))
 	return []equivalence.Option{equivalence.Samples(object), equivalence.Expect("a Deployment has containers in a cluster", func(d equivalence.Difference) bool {
 		return strings.Contains(d.After.Message, "expected iterable type")
@@ -188,7 +182,7 @@ type pair struct {
 func (p pair) compare(t *testing.T, seed uint64, requests int) *equivalence.Report {
 	t.Helper()
 	report, err := equivalence.Compare(t.Context(), p.before, p.after, append(p.options, equivalence.Seed(seed), equivalence.Requests(requests))...)
-	check(t, err)
+	expect.NoError(t, err)
 	return report
 }
 
@@ -309,7 +303,7 @@ func TestCompare_Stored(t *testing.T) {
 	limit.Default = &apiextensionsv1.JSON{Raw: []byte("1000")}
 	spec.Properties["limit"] = limit
 	defaulted, err := schema.New(crd)
-	check(t, err)
+	expect.NoError(t, err)
 	medium := []byte(`{apiVersion: example.com/v1, kind: Widget, metadata: {name: old, finalizers: [example.com/keep]}, spec: {size: 1, class: medium}}`)
 	for name, c := range map[string]struct {
 		after schema.Release
@@ -324,11 +318,11 @@ func TestCompare_Stored(t *testing.T) {
 			t.Parallel()
 			differences := func(opts ...equivalence.Option) (all []string) {
 				report, err := equivalence.Compare(t.Context(), schema.Release{Definitions: plain}, c.after, append(opts, equivalence.Requests(100))...)
-				check(t, err)
+				expect.NoError(t, err)
 				for _, d := range report.Differences {
 					var old unstructured.Unstructured
 					if d.Old != nil {
-						check(t, old.UnmarshalJSON(d.Old))
+						expect.NoError(t, old.UnmarshalJSON(d.Old))
 					}
 					how := "denied"
 					if d.After.Allowed {
@@ -404,14 +398,7 @@ func TestCompare_BadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := equivalence.Compare(t.Context(), good, c.after, c.opts...)
-			if err == nil {
-				t.Fatal("got no error")
-			}
-			for _, want := range append(c.want, "equivalence: ") {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("got %v, want %s", err, want)
-				}
-			}
+			expect.ErrorContains(t, err, append(c.want, "equivalence: ")...)
 		})
 	}
 }

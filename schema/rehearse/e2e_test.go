@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -21,6 +20,8 @@ import (
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/rehearse"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -51,17 +52,11 @@ func (c cluster) install(d *schema.Definition, config apiextensionsv1.WebhookCli
 		old.Spec = crd.Spec
 		_, err = definitions.Update(c.Context(), old, metav1.UpdateOptions{})
 	}
-	if err != nil {
-		c.Fatal(err)
-	}
-	probe := &unstructured.Unstructured{}
-	if err := probe.UnmarshalJSON([]byte(job("probe", "v1", `{"b":"x"}`))); err != nil {
-		c.Fatal(err)
-	}
+	expect.NoError(c, err)
+	probe := testobj.Parse(c, job("probe", "v1", `{"b":"x"}`))
 	probe.SetUID("")
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		var got *unstructured.Unstructured
-		got, err = c.jobs("v1").Create(c.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	expect.Eventually(c, func() error {
+		got, err := c.jobs("v1").Create(c.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil {
 			if _, found, _ := unstructured.NestedString(got.Object, "spec", "b"); found != known {
 				err = fmt.Errorf("spec.b is known: %t, want %t", found, known)
@@ -72,13 +67,8 @@ func (c cluster) install(d *schema.Definition, config apiextensionsv1.WebhookCli
 				err = notServed
 			}
 		}
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			c.Fatal(err)
-		}
-	}
+		return err
+	})
 }
 
 // observe reads and writes an object in each version, as a client does, and returns findings as a
@@ -134,28 +124,19 @@ func TestRun_PredictsARealUpgrade(t *testing.T) {
 	for name, spec := range map[string]string{
 		"good": `{"a":"1","owner":"o"}`, "nobody": `{"a":"1"}`, "empty": `{"a":"","owner":"o"}`, "more": `{"a":"1","b":"2","owner":"o"}`,
 	} {
-		u := &unstructured.Unstructured{}
-		if err := u.UnmarshalJSON([]byte(job(name, "v1", spec))); err != nil {
-			t.Fatal(err)
-		}
+		u := testobj.Parse(t, job(name, "v1", spec))
 		u.SetUID("")
 		out, err := c.jobs("v1").Create(t.Context(), u, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		stored[name] = out
 	}
 
 	predicted := map[string][]string{}
 	for name, u := range stored {
 		text, err := json.Marshal(u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		report, err := rehearse.Run(t.Context(), release(nil, old), release(convert, now), objects(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, f := range report.Findings {
 			message := strings.TrimPrefix(f.Example.Error, f.Path+": ")
 			predicted[name] = append(predicted[name], fmt.Sprint(f.Step, " ", f.Effect, " ", f.Version, " ", f.Path, " ", message))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/rehearse"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // FuzzRun checks that any text as an object, and as the answer of a webhook, ends in a report that
@@ -42,8 +43,6 @@ func FuzzRun(f *testing.F) {
 func compile(f *testing.F, crd *apiextensionsv1.CustomResourceDefinition) *schema.Definition {
 	f.Helper()
 	d, err := schema.New(crd)
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, err)
 	return d
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/rehearse"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // definition returns a definition of Jobs. A version is such as "v1: a, b?" with the type string
@@ -44,9 +45,7 @@ func definition(t testing.TB, versions ...string) *schema.Definition {
 	}
 	d, err := schema.Parse([]byte(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: jobs.example.com}, spec: {
 		group: example.com, scope: Namespaced, names: {plural: jobs, kind: Job}, ` + conversion + `versions: [` + strings.Join(all, ",") + `]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return d
 }
 
@@ -232,9 +231,7 @@ func TestRun_ReportsEachStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			report, err := rehearse.Run(t.Context(), release(webhook(test.oldHook), definition(t, test.old...)),
 				release(webhook(test.newHook), definition(t, test.new...)), objects(test.objects...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(test.want, lines(report)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -272,9 +269,7 @@ func TestRun_ObjectOfAFailedReview(t *testing.T) {
 		hook.ServeHTTP(w, r)
 	})
 	report, err := rehearse.Run(t.Context(), release(nil, definition(t, "v1*: a")), release(counting, definition(t, "v1*: a", "v2: a")), objects(texts...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if len(report.Findings) != 1 || report.Findings[0].Objects != 1 || report.Findings[0].Example.Name != "default/bad" {
 		t.Errorf("got %v, want the object default/bad alone", lines(report))
 	}
@@ -309,9 +304,7 @@ func TestRun_InputIsNoObject(t *testing.T) {
 			yield(rehearse.Object{Where: "jobs.yaml:99"}, errors.New("the document is not closed"))
 	}
 	report, err := rehearse.Run(t.Context(), release(nil, d), release(nil, d), broken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var got []string
 	for _, f := range report.Findings {
 		if f.Step != rehearse.Input || strings.Contains(f.Cause, "nomatches") {
@@ -350,9 +343,7 @@ func TestRun_OldWebhookIsNeeded(t *testing.T) {
 	old, now := definition(t, "v1*: "+a, "v2: "+b), definition(t, "v1: "+a, "v2*: "+b)
 	report, err := rehearse.Run(t.Context(), release(nil, old), release(webhook(rename("a", "b")), now),
 		objects(job("x", "v1", `{"a":"1","any":{"apiVersion":"example.com/v2"}}`), job("y", "v2", `{"b":"1"}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := []string{"Job.example.com v2: invalid: the object has version v2, and the old definition stores v1: get it as jobs.v1.example.com, or give the old release its webhook (1 object)"}
 	if diff := cmp.Diff(want, lines(report)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -430,9 +421,7 @@ func TestRun_ChecksAnswers(t *testing.T) {
 		"status Not Found: 404 page": http.NotFoundHandler(),
 	} {
 		report, err := rehearse.Run(t.Context(), release(nil, old), release(hook, now), objects(job("x", "v1", `{}`)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if len(report.Findings) != 1 || report.Findings[0].Effect != rehearse.Unreadable || !strings.Contains(report.Findings[0].Example.Error, want) {
 			t.Errorf("got %v, want one with %s", report.Findings, want)
 		}
@@ -460,9 +449,7 @@ func TestRun_CallsThePathOfTheDefinition(t *testing.T) {
 			crd := definition(t, "v1*: a", "v2: a").CustomResourceDefinition()
 			crd.Spec.Conversion.Webhook.ClientConfig = test.config
 			now, err := schema.New(crd)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var got string
 			hook := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.URL.Path })
 			if _, err := rehearse.Run(t.Context(), release(nil, definition(t, "v1*: a")), release(hook, now), objects(job("x", "v1", `{}`))); err != nil || got != test.want {
@@ -477,9 +464,7 @@ func TestRun_HandlerOfAdmissionAlone(t *testing.T) {
 	crd := definition(t, "v1*: a", "v2: a").CustomResourceDefinition()
 	crd.Spec.Conversion = nil
 	d, err := schema.New(crd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := release(http.NotFoundHandler(), d)
 	r.Manifests = map[string][]byte{"webhooks.yaml": nil}
 	report, err := rehearse.Run(t.Context(), r, r, objects(job("x", "v1", `{"a":"1"}`)))
@@ -503,9 +488,7 @@ func TestRun_BoundsFindings(t *testing.T) {
 		texts = append(texts, job(fmt.Sprintf("job-x%dx", i), "v1", `{}`))
 	}
 	report, err := rehearse.Run(t.Context(), release(nil, definition(t, "v1*: a")), release(hook, definition(t, "v1*: a", "v2: a")), objects(texts...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	total := 0
 	for _, f := range report.Findings {
 		total += f.Objects
@@ -526,13 +509,9 @@ func TestRedact_KeepsValuesOut(t *testing.T) {
 	})
 	report, err := rehearse.Run(t.Context(), release(nil, old), release(hook, now), objects(object),
 		rehearse.Redact("spec.password", "spec.users[*].token", "spec.pin", "spec.keys"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	text, err := json.Marshal(report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all := string(text)
 	for _, f := range report.Findings {
 		all += f.String()

@@ -25,6 +25,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/scheme/resource"
 	"github.com/crdkit/crdkit/test/aggregated"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func validateV1alpha1(context.Context, *v1alpha1.Pizza, *v1alpha1.Pizza) field.ErrorList { return nil }
@@ -123,9 +124,9 @@ func Example() {
 // Each line of code in the package documentation is in the example.
 func TestDoc_IsCompiled(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
-	check(t, err)
+	expect.NoError(t, err)
 	tested, err := os.ReadFile("doc_test.go")
-	check(t, err)
+	expect.NoError(t, err)
 	lines := 0
 	for line := range strings.Lines(string(doc)) {
 		code, ok := strings.CutPrefix(line, "//\t")

@@ -17,6 +17,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/scheme/resource"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // scaled gives pizzas of v1beta1 slices with a scale, a crust that cannot change and is selectable, and a size that is required.
@@ -196,7 +197,7 @@ func TestServer_OtherRequests(t *testing.T) {
 	}
 	for name, want := range map[string]int{"a": 200, "a/status": 200, "b": 404} {
 		resp, err := c.http.Head(c.host + "v1alpha1/namespaces/default/pizzas/" + name)
-		check(t, err)
+		expect.NoError(t, err)
 		if resp.Body.Close(); resp.StatusCode != want {
 			t.Errorf("HEAD %s: got %d, want %d", name, resp.StatusCode, want)
 		}
@@ -207,9 +208,9 @@ func TestServer_NamesOfTheDefinition(t *testing.T) {
 	t.Parallel()
 	s := types(t)
 	toppingDefinition, err := schema.Parse(pizza.Definitions()[1])
-	check(t, err)
+	expect.NoError(t, err)
 	toppings, err := resource.New[*v1alpha1.Topping](s, toppingDefinition)
-	check(t, err)
+	expect.NoError(t, err)
 	c := newClient(t, serve(t, s, pizzas(t, s, definition(t, scaled)), toppings))
 	for version, want := range map[string][]string{
 		"v1alpha1": {"pizzas Pizza true [pz] [restaurant]", "pizzas/status Pizza true [] []", "toppings Topping false [] [restaurant]"},
@@ -226,7 +227,7 @@ func TestServer_NamesOfTheDefinition(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", version, diff)
 		}
 	}
-	check(t, err)
+	expect.NoError(t, err)
 	if got := c.do(http.MethodPost, "v1alpha1/toppings", "application/json", `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Topping","metadata":{"name":"ham"},"spec":{"cost":1.5}}`); got != `201 {"cost":1.5}` {
 		t.Errorf("a topping: got %s", got)
 	}

@@ -22,16 +22,17 @@ import (
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/scheme/resource"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // types returns the types and conversions of package pizza.
 func types(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s, err := pizza.NewScheme()
-	check(t, err)
+	expect.NoError(t, err)
 	reg, err := pizza.NewRegistry(s)
-	check(t, err)
-	check(t, scheme.Install(s, scheme.APIServer(), scheme.Functions(reg.AddToScheme)))
+	expect.NoError(t, err)
+	expect.NoError(t, scheme.Install(s, scheme.APIServer(), scheme.Functions(reg.AddToScheme)))
 	return s
 }
 
@@ -39,20 +40,20 @@ func types(t *testing.T) *runtime.Scheme {
 func definition(t *testing.T, change ...func(alpha, beta *apiextensionsv1.CustomResourceDefinitionVersion)) *schema.Definition {
 	t.Helper()
 	d, err := schema.Parse(pizza.Definitions()[0])
-	check(t, err)
+	expect.NoError(t, err)
 	crd := d.CustomResourceDefinition()
 	for _, f := range change {
 		f(&crd.Spec.Versions[0], &crd.Spec.Versions[1])
 	}
 	d, err = schema.New(crd)
-	check(t, err)
+	expect.NoError(t, err)
 	return d
 }
 
 func pizzas(t *testing.T, s *runtime.Scheme, d *schema.Definition, opts ...resource.Option) *resource.Resource {
 	t.Helper()
 	r, err := resource.New[*v1beta1.Pizza](s, d, opts...)
-	check(t, err)
+	expect.NoError(t, err)
 	return r
 }
 
@@ -66,11 +67,11 @@ func TestNew_Errors(t *testing.T) {
 		preserving.Spec.Versions[i].Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}}
 	}
 	preserves, err := schema.New(preserving)
-	check(t, err)
+	expect.NoError(t, err)
 	bare, err := scheme.New(scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}))
-	check(t, err)
+	expect.NoError(t, err)
 	unconverted, err := pizza.NewScheme()
-	check(t, err)
+	expect.NoError(t, err)
 	alpha, beta := resource.Validate(accept[*v1alpha1.Pizza]), resource.Validate(accept[*v1beta1.Pizza])
 	create := func(s *runtime.Scheme, d *schema.Definition, opts ...resource.Option) error {
 		_, err := resource.New[*v1beta1.Pizza](s, d, opts...)
@@ -96,10 +97,10 @@ func TestNew_Errors(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	check(t, errors.Join(create(types(t), definition(t)), create(types(t), definition(t), alpha, beta)))
-	check(t, create(generated, definition(t), beta)) // a function of validation-gen counts
+	expect.NoError(t, errors.Join(create(types(t), definition(t)), create(types(t), definition(t), alpha, beta)))
+	expect.NoError(t, create(generated, definition(t), beta)) // a function of validation-gen counts
 	unserved := definition(t, func(alpha, _ *apiextensionsv1.CustomResourceDefinitionVersion) { alpha.Served = false })
-	check(t, create(types(t), unserved, beta))
+	expect.NoError(t, create(types(t), unserved, beta))
 }
 
 // The hub may be a type of the internal version. Of the metadata, conversions only decide about labels and annotations.
@@ -108,7 +109,7 @@ func TestNew_InternalHub(t *testing.T) {
 	internal := runtimeschema.GroupVersion{Group: v1beta1.GroupVersion.Group, Version: runtime.APIVersionInternal}
 	s := types(t)
 	s.AddKnownTypeWithName(internal.WithKind("Pizza"), &ownPizza{})
-	check(t, errors.Join(
+	expect.NoError(t, errors.Join(
 		addConversion(s, func(in *v1alpha1.Pizza, out *ownPizza) { out.Labels, out.Names = in.Labels, in.Spec.Toppings }),
 		addConversion(s, func(in *ownPizza, out *v1alpha1.Pizza) { out.Labels, out.Spec.Toppings = in.Labels, in.Names }),
 		addConversion(s, func(in *v1beta1.Pizza, out *ownPizza) {
@@ -124,7 +125,7 @@ func TestNew_InternalHub(t *testing.T) {
 			}
 		})))
 	r, err := resource.New[*ownPizza](s, definition(t))
-	check(t, err)
+	expect.NoError(t, err)
 	c := newClient(t, serve(t, s, r))
 	got := c.send("create v1alpha1", `{"metadata":{"name":"a","labels":{"a":"b"},"annotations":{"c":"d"},"finalizers":["e.f/g"]},"spec":{"toppings":["ham"]}}`)
 	if want := `201 {"toppings":["ham"]}`; got != want {

@@ -19,6 +19,7 @@ import (
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/scheme/resource"
 	"github.com/crdkit/crdkit/test/aggregated"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // serve runs a server with resources until the test ends, and returns the configuration of its clients.
@@ -38,7 +39,7 @@ func serveWith(t *testing.T, storage generic.RESTOptionsGetter, types *runtime.S
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	config, stopped, err := aggregated.Start(ctx, storage, types, resources...)
-	check(t, err)
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		cancel()
 		if err := <-stopped; err != nil {
@@ -60,7 +61,7 @@ type client struct {
 func newClient(t *testing.T, config *rest.Config) *client {
 	t.Helper()
 	c, err := rest.HTTPClientFor(config)
-	check(t, err)
+	expect.NoError(t, err)
 	return &client{t: t, http: c, host: config.Host + "/apis/" + v1beta1.GroupVersion.Group + "/"}
 }
 
@@ -92,13 +93,13 @@ func (c *client) send(request, body string) string {
 func (c *client) do(method, path, contentType, body string) string {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.host+path, strings.NewReader(body))
-	check(c.t, err)
+	expect.NoError(c.t, err)
 	req.Header.Set("Content-Type", contentType)
 	resp, err := c.http.Do(req)
-	check(c.t, err)
+	expect.NoError(c.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	check(c.t, err)
+	expect.NoError(c.t, err)
 	c.warnings, c.answer = resp.Header.Values("Warning"), nil
 	var status metav1.Status
 	if resp.StatusCode >= 400 {
@@ -114,15 +115,8 @@ func (c *client) do(method, path, contentType, body string) string {
 		c.t.Log(status.Message)
 		return result
 	}
-	check(c.t, json.Unmarshal(text, &c.answer))
+	expect.NoError(c.t, json.Unmarshal(text, &c.answer))
 	spec, err := json.Marshal(c.answer["spec"])
-	check(c.t, err)
+	expect.NoError(c.t, err)
 	return fmt.Sprint(resp.StatusCode, " ", string(spec))
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

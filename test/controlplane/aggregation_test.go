@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Aggregation publishes whom another server may trust.
@@ -17,7 +19,7 @@ func TestAggregation_PublishesCAs(t *testing.T) {
 	cp := ForTest(t, Aggregation())
 	client := kubernetes.NewForConfigOrDie(cp.Config())
 	got := map[string]string{}
-	eventually(t, "the CAs are published", func() bool {
+	expect.EventuallyTrue(t, "the CAs are published", func() bool {
 		config, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{})
 		if err == nil {
 			got = config.Data
@@ -27,9 +29,7 @@ func TestAggregation_PublishesCAs(t *testing.T) {
 	want := map[string]string{}
 	for key, name := range map[string]string{"client-ca-file": "ca.crt", "requestheader-client-ca-file": "front-proxy-ca.crt"} {
 		ca, err := os.ReadFile(cp.file(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		want[key] = string(ca)
 	}
 	if want["client-ca-file"] == want["requestheader-client-ca-file"] {

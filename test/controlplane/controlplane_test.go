@@ -19,6 +19,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func TestControlPlane(t *testing.T) {
@@ -29,9 +31,7 @@ func TestControlPlane(t *testing.T) {
 
 	t.Run("knows its version", func(t *testing.T) {
 		version, err := admin.ServerVersion()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		want := version.GitVersion
 		if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 			want = "v1.37.2" // the binaries are ours
@@ -46,17 +46,15 @@ func TestControlPlane(t *testing.T) {
 
 	t.Run("stores a namespace", func(t *testing.T) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pizzeria"}}
-		if _, err := admin.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := admin.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+		expect.NoError(t, err)
 	})
 
 	t.Run("serves a custom resource", func(t *testing.T) {
 		crds := apiextensions.NewForConfigOrDie(cp.Config()).ApiextensionsV1().CustomResourceDefinitions()
-		if _, err := crds.Create(t.Context(), pizzaCRD(), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the pizzas are served", func() bool {
+		_, err := crds.Create(t.Context(), pizzaCRD(), metav1.CreateOptions{})
+		expect.NoError(t, err)
+		expect.EventuallyTrue(t, "the pizzas are served", func() bool {
 			_, err := admin.Discovery().RESTClient().Get().AbsPath("/apis/example.com/v1/pizzas").DoRaw(t.Context())
 			return err == nil
 		})
@@ -66,9 +64,7 @@ func TestControlPlane(t *testing.T) {
 		user := userClient(t, cp, "luigi", "cooks", "drivers")
 		review, err := user.AuthenticationV1().SelfSubjectReviews().Create(
 			t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got := review.Status.UserInfo
 		got.Extra = nil // the certificate's fingerprint
 		want := authenticationv1.UserInfo{
@@ -92,25 +88,21 @@ func TestControlPlane(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "waiters"},
 			Rules:      []rbacv1.PolicyRule{{Verbs: []string{"list"}, APIGroups: []string{""}, Resources: []string{"configmaps"}}},
 		}
-		if _, err := admin.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := admin.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{})
+		expect.NoError(t, err)
 		binding := &rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "waiters"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "waiters"},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "waiters"}},
 		}
-		if _, err := admin.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the waiter may list", func() bool { return list() == nil })
+		_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{})
+		expect.NoError(t, err)
+		expect.EventuallyTrue(t, "the waiter may list", func() bool { return list() == nil })
 	})
 
 	t.Run("answers kubectl", func(t *testing.T) {
 		kubeconfig, err := cp.Kubeconfig(cp.Config())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		cmd := exec.CommandContext(t.Context(), cp.Kubectl(), "get", "namespace", "default", "--output=name")
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir())
 		got, err := cmd.CombinedOutput()
@@ -123,14 +115,11 @@ func TestControlPlane(t *testing.T) {
 	})
 
 	t.Run("stops quickly under an open watch", func(t *testing.T) {
-		if _, err := admin.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := admin.CoreV1().ConfigMaps("").Watch(t.Context(), metav1.ListOptions{})
+		expect.NoError(t, err)
 		all := remainsOf(cp)
 		stopping := time.Now()
-		if err := cp.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, cp.Stop())
 		t.Logf("stopped after %v", time.Since(stopping))
 		if state := cp.apiserver.cmd.ProcessState; !state.Success() {
 			t.Errorf("the API server had to be killed: %v", state)
@@ -147,15 +136,13 @@ func TestControlPlane_ProgramIsKilled(t *testing.T) {
 		ForTest(t) // skips or fails
 	}
 	all := runToItsEnd(t, "kill")
-	eventually(t, "all gone", func() bool { return cmp.Equal(remains{}, all.left()) })
+	expect.EventuallyTrue(t, "all gone", func() bool { return cmp.Equal(remains{}, all.left()) })
 }
 
 func userClient(t *testing.T, cp *ControlPlane, name string, groups ...string) kubernetes.Interface {
 	t.Helper()
 	cfg, err := cp.User(name, groups...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return kubernetes.NewForConfigOrDie(cfg)
 }
 

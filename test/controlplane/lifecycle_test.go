@@ -16,15 +16,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func TestStop_LeavesNothingBehind(t *testing.T) {
 	useFakes(t)
 	var logs bytes.Buffer
 	cp, err := Start(t.Context(), Output(&logs))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all := remainsOf(cp)
 	if diff := cmp.Diff(all, all.left()); diff != "" {
 		t.Errorf("before Stop, something is missing (-want +got):\n%s", diff)
@@ -53,7 +53,7 @@ func TestControlPlane_EndsWithoutStop(t *testing.T) {
 	for _, end := range []string{"kill", "panic", "exit"} {
 		t.Run(end, func(t *testing.T) {
 			all := runToItsEnd(t, end)
-			eventually(t, "all gone", func() bool { return cmp.Equal(remains{}, all.left()) })
+			expect.EventuallyTrue(t, "all gone", func() bool { return cmp.Equal(remains{}, all.left()) })
 		})
 	}
 }
@@ -99,11 +99,7 @@ func TestStart_ProcessFails(t *testing.T) {
 					t.Fatal("it has started")
 				}
 			}
-			for _, want := range wants {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error lacks %q: %v", want, err)
-				}
-			}
+			expect.ErrorContains(t, err, wants...)
 			if left, _ := filepath.Glob(os.Getenv("TMPDIR") + "/*"); left != nil {
 				t.Errorf("left behind: %v", left)
 			}
@@ -114,17 +110,11 @@ func TestStart_ProcessFails(t *testing.T) {
 func TestStop_ReportsDeadProcess(t *testing.T) {
 	useFakes(t)
 	cp, err := Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all := remainsOf(cp)
-	if err := cp.etcd.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cp.etcd.cmd.Process.Kill())
 	<-cp.etcd.done
-	if err := cp.Stop(); err == nil || !strings.Contains(err.Error(), "etcd ended unexpectedly: signal: killed") {
-		t.Errorf("Stop returned %v", err)
-	}
+	expect.ErrorContains(t, cp.Stop(), "etcd ended unexpectedly: signal: killed")
 	if diff := cmp.Diff(remains{}, all.left()); diff != "" {
 		t.Errorf("Stop left something behind (-want +got):\n%s", diff)
 	}
@@ -134,14 +124,10 @@ func TestStop_ReportsDeadProcess(t *testing.T) {
 func TestStartAPIServer_AfterStop(t *testing.T) {
 	useFakes(t)
 	cp, err := Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer cp.Stop()
 	host, first := cp.Config().Host, cp.apiserver
-	if err := errors.Join(cp.StopAPIServer(), cp.StartAPIServer(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(cp.StopAPIServer(), cp.StartAPIServer(t.Context())))
 	if first.exited() == nil || cp.apiserver.exited() != nil || cp.Config().Host != host {
 		t.Errorf("the first server: %v, the second at %s: %v; want %s", first.exited(), cp.Config().Host, cp.apiserver.exited(), host)
 	}
@@ -152,9 +138,7 @@ func TestStop_ProcessIgnoresSIGTERM(t *testing.T) {
 	useFakes(t)
 	t.Setenv("TEST_APISERVER", "stubborn")
 	cp, err := Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer cp.Stop()
 	if err := cp.apiserver.stop(50 * time.Millisecond); err != nil {
 		t.Error(err)
@@ -206,20 +190,14 @@ func TestStart_OutsideTheModule(t *testing.T) {
 func TestModuleRoot_Nested(t *testing.T) {
 	root := t.TempDir()
 	nested := filepath.Join(root, "hack", "tool")
-	if err := os.MkdirAll(nested, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(nested, 0o700))
 	for dir, module := range map[string]string{root: modulePath, nested: modulePath + "/hack/tool"} {
 		gomod := []byte("// A comment.\nmodule " + module + "\n\ngo 1.26\n")
-		if err := os.WriteFile(filepath.Join(dir, "go.mod"), gomod, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), gomod, 0o600))
 	}
 	t.Chdir(nested)
 	got, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(root, got); diff != "" {
 		t.Errorf("module root (-want +got):\n%s", diff)
 	}

@@ -16,7 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestMain lets the test binary play other parts: a fake etcd and API server
@@ -39,14 +40,10 @@ func TestMain(m *testing.M) {
 // milliseconds. With them the tests of starting and stopping need no binaries.
 func useFakes(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	dir := t.TempDir()
 	for _, name := range []string{etcdName, apiserverName, kubectlName} {
-		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Symlink(self, filepath.Join(dir, name)))
 	}
 	t.Setenv("KUBEBUILDER_ASSETS", dir)
 }
@@ -160,42 +157,22 @@ func startAndEnd(end string) {
 func runToItsEnd(t *testing.T, end string) remains {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), "TEST_END="+end)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, cmd.Start())
 	var r remains
-	if err := json.NewDecoder(out).Decode(&r); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.NewDecoder(out).Decode(&r))
 	if end == "kill" {
 		if left := r.left(); len(left.PIDs) != len(r.PIDs) || left.Dir == "" {
 			t.Errorf("before the end there is only %+v of %+v", left, r)
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, cmd.Process.Kill())
 	}
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("it ended well")
 	}
 	return r
-}
-
-// eventually returns when done does, or fails t.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after a minute, still not: %s", what)
-		}
-	}
 }

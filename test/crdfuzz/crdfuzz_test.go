@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func TestSuite_MostAreServed(t *testing.T) {
@@ -16,9 +17,7 @@ func TestSuite_MostAreServed(t *testing.T) {
 	begin := time.Now()
 	for i := range n {
 		made, err := Suite(1, i, 20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if made.Suite == nil {
 			continue
 		}
@@ -36,13 +35,9 @@ func TestSuite_MostAreServed(t *testing.T) {
 // A suite is a function of its seed.
 func TestSuite_Deterministic(t *testing.T) {
 	first, err := Suite(7, 3, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	again, err := Suite(7, 3, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Error(diff)
 	}

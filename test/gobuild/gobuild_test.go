@@ -6,15 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/gobuild"
 )
 
 // A binary has the race detector if the test has it.
 func TestBinary_RaceDetector(t *testing.T) {
 	built, err := buildinfo.ReadFile(gobuild.Binary(t, "./testdata/hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got := slices.Contains(built.Settings, debug.BuildSetting{Key: "-race", Value: "true"}); got != raceEnabled || gobuild.Race() != raceEnabled {
 		t.Errorf("built with -race: %v, Race() is %v, want %v", got, gobuild.Race(), raceEnabled)
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // said counts the events that go test -json has for two packages, in part.
 func said(t *testing.T, tests []Test, events string) *Count {
 	t.Helper()
 	c := newCount(tests)
-	if err := readEvents(strings.NewReader(events), func(e event) error { c.add(e); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, readEvents(strings.NewReader(events), func(e event) error { c.add(e); return nil }))
 	return c
 }
 
@@ -86,9 +86,7 @@ func TestCount_FailedBuild(t *testing.T) {
 
 func TestReadEvents_NoEvent(t *testing.T) {
 	err := readEvents(strings.NewReader("{}\nFAIL\n"), func(event) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), `"FAIL\n"`) {
-		t.Errorf("got %v", err)
-	}
+	expect.ErrorContains(t, err, `"FAIL\n"`)
 	enough := errors.New("enough")
 	if err := readEvents(strings.NewReader("{}"), func(event) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v", err)

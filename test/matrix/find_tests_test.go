@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Packages are those whose tests have the harness.
@@ -33,9 +35,7 @@ func TestArguments(t *testing.T) {
 // of package controlplane need one.
 func TestPackagesIn_ThisModule(t *testing.T) {
 	packages, err := packagesIn(t.Context(), "../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	found := map[string]bool{}
 	for _, p := range packages {
 		found[p] = true

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 const text = "Before.\n" +
@@ -100,9 +102,7 @@ func (r *recorder) Errorf(string, ...any) { r.failed = true }
 // A block that stands nowhere fails the test.
 func TestGoIsIn_BlockStandsNowhere(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package a\n\nvar x = 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "a.go"), []byte("package a\n\nvar x = 1\n"), 0o600))
 	for code, want := range map[string]bool{"var x = 1\n": false, "var x = 2\n": true} {
 		p, _ := parse("```go\n" + code + "```\n")
 		r := &recorder{TB: t}

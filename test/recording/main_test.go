@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 const demo = `The control plane is ready after 2.9 s.
@@ -27,9 +29,7 @@ demo: 2 steps, 2 passed, 0 failed
 
 func TestRun_ShowsChosenSteps(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(strings.NewReader(demo), &out, []string{"v1 reviews: a <topping> is refused"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, run(strings.NewReader(demo), &out, []string{"v1 reviews: a <topping> is refused"}))
 	for _, want := range []string{"▸ a &lt;topping&gt; is refused", "$ kubectl create -f - &lt;&lt;EOF", "  denied", "2 passed"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, out.String())
@@ -69,9 +69,7 @@ func TestWrap_KeepsAllText(t *testing.T) {
 // TestRecording_HasSteps reads the recording of the README.
 func TestRecording_HasSteps(t *testing.T) {
 	text, err := os.ReadFile("../../docs/demo.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, name := range shown {
 		if _, short, _ := strings.Cut(name, ": "); !strings.Contains(string(text), short) {
 			t.Errorf("docs/demo.svg does not show %q: run make recording", name)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -11,9 +12,7 @@ func TestRun_Agrees(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	cp.SkipIfOlder(t, "the kinds of 1.37 are compared")
 	out, err := Run(t.Context(), cp, tier.Pick(200, 400), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, d := range out.Disagreements {
 		t.Error(d)
 	}
@@ -43,9 +42,7 @@ func TestRunAggregated_Agrees(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	cp.SkipIfOlder(t, "the aggregated API server is made of the libraries of 1.37")
 	out, err := RunAggregated(t.Context(), cp, tier.Pick(300, 1500), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, d := range out.Disagreements {
 		t.Error(d)
 	}

@@ -3,17 +3,12 @@ package webhooktest
 
 import (
 	"context"
-	"encoding/pem"
-	"errors"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/util/cert"
-
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -21,24 +16,10 @@ import (
 // root, and the CA bundle that the API server needs to trust it.
 func Serve(t testing.TB, h http.Handler) (url string, caBundle []byte) {
 	t.Helper()
-	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, caBundle = pem.Decode(chain) // behind the leaf
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	if err := errors.Join(os.WriteFile(certFile, chain, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	certs, err := webhook.Files(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	caBundle, chain, key := SelfSigned(t, "127.0.0.1")
+	certs := Files(t, chain, key)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
 	go func() { served <- webhook.Serve(ctx, listener, h, certs, webhook.DrainTimeout(10*time.Second)) }()

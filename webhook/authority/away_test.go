@@ -9,20 +9,21 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // While the API server is away, the certificate is served and renewed.
 func TestAuthority_APIServerAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c, Interval(5*time.Minute), CertificateLifetime(30*time.Minute), CALifetime(4*time.Hour))
-		time.Sleep(start)
+		r := started(t, c, Interval(5*time.Minute), CertificateLifetime(30*time.Minute), CALifetime(4*time.Hour))
 		want := c.state(t).current.cert
 		c.away()
 		time.Sleep(time.Hour) // longer than the certificate's life
 		r.wantsWell(t, c)
 		r.wantsIssuer(t, want)
 		time.Sleep(4 * time.Hour) // longer than the CA's
-		wantError(t, r.Check(nil), "authority: the certificate is valid from ", "reading the Secret", "500")
+		expect.ErrorContains(t, r.Check(nil), "authority: the certificate is valid from ", "reading the Secret", "500")
 		c.faulty(nil)
 		time.Sleep(time.Minute)
 		r.wantsWell(t, c)
@@ -35,8 +36,7 @@ func TestAuthority_APIServerAway(t *testing.T) {
 // A certificate does not expire during a request that hangs.
 func TestCertificate_RequestHangs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c, Interval(5*time.Second), CertificateLifetime(20*time.Second))
-		time.Sleep(start)
+		r := started(t, c, Interval(5*time.Second), CertificateLifetime(20*time.Second))
 		c.change(func() { c.latency = func() time.Duration { return time.Hour } })
 		for range 120 {
 			time.Sleep(time.Second)
@@ -48,12 +48,11 @@ func TestCertificate_RequestHangs(t *testing.T) {
 // Check says that a certificate has expired, though nothing failed.
 func TestCheck_ExpiredCertificate(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		r.stop()
 		time.Sleep(90 * day) // the CA's life
 		err := r.Check(nil)
-		wantError(t, err, "authority: the certificate is valid from 1999-12-31T23:00:0", "to 2000-01-02T00:00:0", "and it is 2000-03-31T00:00:1")
+		expect.ErrorContains(t, err, "authority: the certificate is valid from 1999-12-31T23:00:0", "to 2000-01-02T00:00:0", "and it is 2000-03-31T00:00:1")
 		if strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "look") {
 			t.Error(err)
 		}
@@ -63,20 +62,15 @@ func TestCheck_ExpiredCertificate(t *testing.T) {
 // An API server that is away does not flood the log.
 func TestLog_APIServerAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		c.away()
 		time.Sleep(10 * time.Minute)
-		if n := len(r.logged()); n != 2 { // what cannot be read, and cannot be watched
-			t.Errorf("it logs %d times: %q", n, r.logged())
-		}
+		r.wantsErrors(t, 2) // what cannot be read, and cannot be watched
 		c.faulty(nil)
 		time.Sleep(5 * time.Minute)
 		c.away() // again: that is worth a line
 		time.Sleep(10 * time.Minute)
-		if n := len(r.logged()); n != 4 {
-			t.Errorf("it logs %d times: %q", n, r.logged())
-		}
+		r.wantsErrors(t, 4)
 	})
 }
 
@@ -92,9 +86,7 @@ func TestLog_ErrorsThatDiffer(t *testing.T) {
 			return nil, fmt.Errorf("port %d: %w", port, io.ErrUnexpectedEOF)
 		})
 		a, err := New(config, "ns", "ca", []string{"pizza.ns.svc"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		r := &running{Authority: a}
 		ctx, cancel := context.WithTimeout(logTo(t.Context(), r), 10*time.Minute)
 		defer cancel()
@@ -118,10 +110,8 @@ func TestWatch_Missing(t *testing.T) {
 		})
 		r := run(t, c)
 		time.Sleep(time.Minute)
-		wantError(t, fmt.Errorf("%s", r.logged()), "Cannot watch", "forbidden", `"name"="ca" "namespace"="ns"`)
-		if n := len(r.logged()); n != 1 {
-			t.Errorf("it logs %d times", n)
-		}
+		expect.ErrorContains(t, fmt.Errorf("%s", r.logged()), "Cannot watch", "forbidden", `"name"="ca" "namespace"="ns"`)
+		r.wantsErrors(t, 1)
 		c.delete()
 		time.Sleep(17 * time.Second)
 		r.wantsWell(t, c)
@@ -148,8 +138,6 @@ func TestAuthority_SlowAPIServer(t *testing.T) {
 		r := run(t, c)
 		time.Sleep(2 * time.Minute)
 		r.wantsWell(t, c)
-		if len(r.logged()) > 0 {
-			t.Errorf("it logs %q", r.logged())
-		}
+		r.wantsErrors(t, 0)
 	})
 }

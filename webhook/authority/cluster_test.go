@@ -16,6 +16,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // cluster is an API server that has one Secret, in memory, for tests in a bubble of
@@ -253,6 +255,17 @@ func (c *cluster) edit(f func(data map[string][]byte) map[string][]byte) {
 	c.set(data)
 }
 
+// write writes a value of the Secret behind everybody's back; nil removes it.
+func (c *cluster) write(key string, value []byte) {
+	c.edit(func(data map[string][]byte) map[string][]byte {
+		delete(data, key)
+		if value != nil {
+			data[key] = value
+		}
+		return data
+	})
+}
+
 // change changes the cluster itself.
 func (c *cluster) change(f func()) {
 	c.mu.Lock()
@@ -285,9 +298,7 @@ func (c *cluster) state(t testing.TB) *state {
 	t.Helper()
 	data := c.snapshot()
 	s, err := parseState(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !bytes.Equal(data[bundleKey], s.bundle()) {
 		t.Fatalf("%s is not the bundle", bundleKey)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // After a long downtime, an expired CA is replaced at once. A month of nothing: the CA has expired,
@@ -15,8 +17,7 @@ func TestDowntime_ExpiredCA(t *testing.T) {
 	}{{20 * day, true}, {31 * day, false}, {400 * day, false}} {
 		t.Run(fmt.Sprint(test.down), func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
-				r := run(t, c, CALifetime(30*day))
-				time.Sleep(start)
+				r := started(t, c, CALifetime(30*day))
 				old := c.state(t)
 				r.stop()
 				time.Sleep(test.down)
@@ -46,9 +47,7 @@ func TestDowntime_NextCA(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		current := makeCA(t, time.Now(), time.Hour)
 		next, err := current.crossed(makeCA(t, time.Now(), day))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		c.put(encoded(t, &state{current: current, next: next}))
 		time.Sleep(2 * time.Hour)
 		r := run(t, c)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestAuthority_RealAPIServer runs authorities as users that have exactly the rights of the package
@@ -26,9 +27,7 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	admin, err := kubernetes.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Run("two replicas live through deletion, corruption and rotations", func(t *testing.T) {
 		t.Parallel()
 		config := grant(t, cp, admin, "whole", "create", "get", "update", "watch")
@@ -37,17 +36,16 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 		replicas := []*running{first, second}
 		await := func(what string, f func(*corev1.Secret, *state) bool) *corev1.Secret {
 			t.Helper()
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-				obj, err := secrets.Get(t.Context(), "ca", metav1.GetOptions{})
-				if err == nil {
+			var obj *corev1.Secret
+			expect.Eventually(t, func() (err error) {
+				if obj, err = secrets.Get(t.Context(), "ca", metav1.GetOptions{}); err == nil {
 					if s, err := parseState(obj.Data); err == nil && bytes.Equal(obj.Data[bundleKey], s.bundle()) && f(obj, s) {
-						return obj
+						return nil
 					}
 				}
-				if time.Now().After(deadline) {
-					t.Fatalf("waiting until %s; the logs: %q", what, slices.Concat(first.logged(), second.logged()))
-				}
-			}
+				return fmt.Errorf("waiting until %s: %v; the logs: %q", what, err, slices.Concat(first.logged(), second.logged()))
+			})
+			return obj
 		}
 		serves := func(issuer *ca, bundle []byte) bool {
 			for _, r := range replicas {
@@ -73,9 +71,8 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 			obj.Labels = map[string]string{"a": "b"}
 			obj.Data["mine"] = []byte("too")
 			obj.Data[privateKey] = []byte("garbage")
-			if _, err := secrets.Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := secrets.Update(t.Context(), obj, metav1.UpdateOptions{})
+			expect.NoError(t, err)
 		}
 		obj = await("it is restored", func(obj *corev1.Secret, s *state) bool { return obj.Labels["a"] == "b" })
 		if string(obj.Data["mine"]) != "too" {
@@ -83,14 +80,10 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 		}
 
 		old := await("there is one", func(_ *corev1.Secret, s *state) bool { return s.next == nil })
-		if err := secrets.Delete(t.Context(), "ca", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, secrets.Delete(t.Context(), "ca", metav1.DeleteOptions{}))
 		begin := time.Now()
 		before, err := parseState(old.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		await("it is back", func(_ *corev1.Secret, s *state) bool { return s.trusts(before.current.cert) })
 		t.Logf("a deleted Secret was back after %s", time.Since(begin))
 
@@ -118,21 +111,16 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 			_, err := secrets.Update(t.Context(), obj, metav1.UpdateOptions{FieldManager: "mallory"})
 			return err == nil
 		})
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		expect.Eventually(t, func() error {
 			events, err := admin.CoreV1().Events("whole").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=UnknownCA,type=Warning,involvedObject.name=ca"})
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || len(events.Items) == 0 {
+				return fmt.Errorf("no Event of the Secret: %v; the logs: %q", err, slices.Concat(first.lines(), second.lines()))
 			}
-			if len(events.Items) > 0 {
-				if message := events.Items[0].Message; !strings.Contains(message, fingerprint(planted.cert)) || !strings.Contains(message, "mallory") {
-					t.Errorf("the Event says %q", message)
-				}
-				break
+			if message := events.Items[0].Message; !strings.Contains(message, fingerprint(planted.cert)) || !strings.Contains(message, "mallory") {
+				t.Errorf("the Event says %q", message)
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("there is no Event; the logs: %q", slices.Concat(first.lines(), second.lines()))
-			}
-		}
+			return nil
+		})
 	})
 
 	for missing, want := range map[string]string{
@@ -146,16 +134,12 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 			namespace := "no-" + missing
 			verbs := slices.DeleteFunc([]string{"create", "get", "update", "watch"}, func(verb string) bool { return verb == missing })
 			r := runFor(t, grant(t, cp, admin, namespace, verbs...), namespace)
-			for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-				if slices.ContainsFunc(r.logged(), func(line string) bool {
-					return strings.Contains(strings.ReplaceAll(line, `\\\"`, `\"`), want)
-				}) {
-					break
+			expect.Eventually(t, func() error {
+				if log := fmt.Sprint(r.logged()); !strings.Contains(strings.ReplaceAll(log, `\\\"`, `\"`), want) {
+					return fmt.Errorf("the log does not say %s: %s", want, log)
 				}
-				if time.Now().After(deadline) {
-					t.Fatalf("the log does not say %s: %q", want, r.logged())
-				}
-			}
+				return nil
+			})
 			if err, serves := r.Check(nil), missing == "update" || missing == "watch"; (err == nil) != serves && missing != "watch" {
 				t.Errorf("it serves: %v", err)
 			}
@@ -184,32 +168,21 @@ func grant(t *testing.T, cp *controlplane.ControlPlane, admin kubernetes.Interfa
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
 		}, metav1.CreateOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	config, err := cp.User(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	// The API server's authorizer learns of a role through a watch.
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		var err error
+	expect.NoError(t, err)
+	expect.Eventually(t, func() (err error) {
 		if slices.Contains(verbs, "create") {
 			_, err = client.CoreV1().Secrets(name).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		} else if _, err = client.CoreV1().Secrets(name).Get(t.Context(), "ca", metav1.GetOptions{}); err != nil && !strings.Contains(err.Error(), "forbidden") {
 			err = nil // there is none, but it may be read
 		}
-		if err == nil {
-			return config
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
+		return err
+	})
+	return config
 }
 
 // runFor runs an authority whose times are of seconds.
@@ -217,9 +190,7 @@ func runFor(t *testing.T, config *rest.Config, namespace string) *running {
 	t.Helper()
 	a, err := New(config, namespace, "ca", []string{"pizza.ns.svc"},
 		CALifetime(time.Minute), RotateAfter(5*time.Second), CertificateLifetime(8*time.Second), Interval(time.Second), PropagationDelay(2*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := &running{Authority: a}
 	ctx, cancel := context.WithCancel(logTo(t.Context(), r))
 	var wg sync.WaitGroup

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 const (
@@ -56,9 +57,7 @@ func (r *running) lines() []string {
 func run(t *testing.T, c *cluster, opts ...Option) *running {
 	t.Helper()
 	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"}, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := &running{Authority: a}
 	ctx, cancel := context.WithCancel(logTo(t.Context(), r))
 	done := make(chan error, 1)
@@ -71,6 +70,22 @@ func run(t *testing.T, c *cluster, opts ...Option) *running {
 	})
 	t.Cleanup(r.stop)
 	return r
+}
+
+// started starts an authority, and waits until it serves.
+func started(t *testing.T, c *cluster, opts ...Option) *running {
+	t.Helper()
+	r := run(t, c, opts...)
+	time.Sleep(start)
+	return r
+}
+
+// wantsErrors fails the test if r has logged another number of errors.
+func (r *running) wantsErrors(t *testing.T, n int) {
+	t.Helper()
+	if errs := r.logged(); len(errs) != n {
+		t.Errorf("it logs %d errors, want %d: %q", len(errs), n, errs)
+	}
 }
 
 // logTo returns a context whose logger r remembers.
@@ -95,18 +110,14 @@ func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
 func makeCA(t testing.TB, now time.Time, lifetime time.Duration) *ca {
 	t.Helper()
 	c, err := newCA("ca", now, lifetime)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
 func encoded(t testing.TB, s *state) map[string][]byte {
 	t.Helper()
 	data, err := s.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return data
 }
 
@@ -114,9 +125,7 @@ func encoded(t testing.TB, s *state) map[string][]byte {
 func (r *running) wantsIssuer(t *testing.T, issuer *x509.Certificate) {
 	t.Helper()
 	leaf, err := r.GetCertificate(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if err := leaf.Leaf.CheckSignatureFrom(issuer); err != nil {
 		t.Fatalf("the certificate is of %s, not of %s", leaf.Leaf.Issuer, issuer.Subject)
 	}
@@ -125,16 +134,12 @@ func (r *running) wantsIssuer(t *testing.T, issuer *x509.Certificate) {
 // wantsWell fails the test if r does not serve what the Secret's bundle trusts.
 func (r *running) wantsWell(t *testing.T, c *cluster) {
 	t.Helper()
-	if err := r.Check(nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Check(nil))
 	s := c.state(t)
 	if bundle := r.CABundle(); !bytes.Equal(bundle, s.bundle()) {
 		t.Fatal("the bundle is not the Secret's")
 	}
-	if err := shake(r.Authority, s.bundle(), tls.VersionTLS13, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, shake(r.Authority, s.bundle(), tls.VersionTLS13, time.Now()))
 }
 
 // shake is a handshake with a client that trusts a bundle.
@@ -159,17 +164,4 @@ func shake(a *Authority, bundle []byte, version uint16, now time.Time) error {
 		err = serverErr // in TLS 1.3 the server may still be sending tickets
 	}
 	return err
-}
-
-// wantError fails the test if an error does not say all of these.
-func wantError(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		err = errors.New("")
-	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("the error %q does not say %q", err, part)
-		}
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A deleted Secret is back within a second, and rotates.
@@ -42,8 +44,7 @@ func TestDeletion_SecretIsBack(t *testing.T) {
 // Repeated deletions of the Secret cause one rotation.
 func TestDeletion_AgainAndAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		for range 20 {
 			c.delete()
 			time.Sleep(time.Second)
@@ -104,22 +105,14 @@ func TestBrokenSecret_EachPart(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
 				current := makeCA(t, time.Now(), 90*day)
 				next, err := current.crossed(makeCA(t, time.Now(), 90*day))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				whole := encoded(t, &state{current: current, next: next, previous: makeState(t, time.Now(), 2).previous})
 				c.put(whole)
-				r := run(t, c, PropagationDelay(time.Hour))
-				time.Sleep(start)
+				r := started(t, c, PropagationDelay(time.Hour))
 				if c.written() != 0 {
 					t.Fatal("what was whole has been written")
 				}
-				c.edit(func(data map[string][]byte) map[string][]byte {
-					if data[key] = broken(data[key]); data[key] == nil {
-						delete(data, key)
-					}
-					return data
-				})
+				c.write(key, broken(whole[key]))
 				time.Sleep(time.Second)
 				if key == privateKey && how == "has too much" || key == nextKeyKey && how == "has too much" {
 					return // it is still a key
@@ -159,13 +152,9 @@ func makeState(t testing.TB, now time.Time, previous int) *state {
 // Data that is gone is restored, and others stay.
 func TestBrokenSecret_DataGone(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		want := c.state(t)
-		c.edit(func(data map[string][]byte) map[string][]byte {
-			data["mine"] = []byte{0, 1, 2, 255}
-			return data
-		})
+		c.write("mine", []byte{0, 1, 2, 255})
 		c.mu.Lock()
 		c.kind = "example.com/of-somebody"
 		c.meta = map[string]any{"labels": map[string]any{"a": "b"}, "annotations": map[string]any{"c": "d"}}
@@ -198,8 +187,7 @@ func TestSecret_WithoutRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		const room = 32 << 10
 		c.room = room
-		r := run(t, c, Interval(time.Hour), CertificateLifetime(4*time.Hour))
-		time.Sleep(start)
+		r := started(t, c, Interval(time.Hour), CertificateLifetime(4*time.Hour))
 		c.edit(func(data map[string][]byte) map[string][]byte {
 			delete(data, bundleKey)
 			data["large"] = make([]byte, room-100)
@@ -209,11 +197,8 @@ func TestSecret_WithoutRoom(t *testing.T) {
 		if err := r.Check(nil); err != nil {
 			t.Error(err)
 		}
-		wantError(t, fmt.Errorf("%s", r.logged()), "writing the Secret: ", "422")
-		c.edit(func(data map[string][]byte) map[string][]byte {
-			delete(data, "large")
-			return data
-		})
+		expect.ErrorContains(t, fmt.Errorf("%s", r.logged()), "writing the Secret: ", "422")
+		c.write("large", nil)
 		time.Sleep(10 * time.Minute)
 		r.wantsWell(t, c)
 	})
@@ -223,20 +208,14 @@ func TestSecret_WithoutRoom(t *testing.T) {
 func TestSecret_Immutable(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		opts := []Option{Interval(time.Hour), CALifetime(10 * day)}
-		old := run(t, c, opts...)
-		time.Sleep(start)
-		c.mu.Lock()
-		c.immutable = true
-		c.mu.Unlock()
+		old := started(t, c, opts...)
+		c.change(func() { c.immutable = true })
 		time.Sleep(6 * day) // a rotation is due
-		fresh := run(t, c, opts...)
-		time.Sleep(start)
+		fresh := started(t, c, opts...)
 		for _, r := range []*running{old, fresh} {
 			r.wantsWell(t, c)
-			wantError(t, fmt.Errorf("%s", r.logged()), "writing the Secret: ", "422")
-			if n := len(r.logged()); n != 1 {
-				t.Errorf("it logs %d times: %q", n, r.logged())
-			}
+			expect.ErrorContains(t, fmt.Errorf("%s", r.logged()), "writing the Secret: ", "422")
+			r.wantsErrors(t, 1)
 		}
 	})
 }
@@ -244,14 +223,13 @@ func TestSecret_Immutable(t *testing.T) {
 // A replica that may not read any more renews its certificate.
 func TestCertificate_ReplicaMayNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c, Interval(time.Hour), CALifetime(5*day))
-		time.Sleep(start)
+		r := started(t, c, Interval(time.Hour), CALifetime(5*day))
 		c.faulty(func(*http.Request) int { return 403 })
 		c.endWatches()
 		time.Sleep(3 * day)
 		r.wantsWell(t, c)
 		time.Sleep(3 * day) // the CA has expired
-		wantError(t, r.Check(nil), "authority: the certificate is valid from ", "the last read of Secret ns/ca: reading the Secret: ", "forbidden")
+		expect.ErrorContains(t, r.Check(nil), "authority: the certificate is valid from ", "the last read of Secret ns/ca: reading the Secret: ", "forbidden")
 		c.faulty(nil)
 		time.Sleep(10 * time.Minute)
 		r.wantsWell(t, c)
@@ -265,13 +243,9 @@ func TestBrokenSecret_ReplicaStartsAlone(t *testing.T) {
 	before := makeState(t, now, 1)
 	older := makeCA(t, now, 90*day)
 	current, err := older.crossed(before.current)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	next, err := current.crossed(makeCA(t, now, 90*day))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	whole := &state{current: current, next: next, previous: append(before.previous, older.cert)}
 	for how, damaged := range damage {
 		for _, key := range keys {
@@ -282,11 +256,8 @@ func TestBrokenSecret_ReplicaStartsAlone(t *testing.T) {
 						delete(data, key)
 					}
 					c.put(data)
-					r := run(t, c, PropagationDelay(time.Hour))
-					time.Sleep(start)
-					if err := r.Check(nil); err != nil {
-						t.Fatal(err)
-					}
+					r := started(t, c, PropagationDelay(time.Hour))
+					expect.NoError(t, r.Check(nil))
 					leaf, _ := r.GetCertificate(nil)
 					issuer := current.cert
 					if bytes.Contains([]byte(how), []byte("too much")) {
@@ -319,7 +290,7 @@ func TestBrokenSecret_OnePreviousCA(t *testing.T) {
 	data := encoded(t, s)
 	data[previousKey] = append(data[previousKey], "-----BEGIN"...)
 	got, err := parseState(data)
-	wantError(t, err, previousKey)
+	expect.ErrorContains(t, err, previousKey)
 	if len(got.previous) != 2 {
 		t.Errorf("there are %d previous CAs left", len(got.previous))
 	}
@@ -328,12 +299,9 @@ func TestBrokenSecret_OnePreviousCA(t *testing.T) {
 // A new replica waits for one that remembers.
 func TestBrokenSecret_NewReplicaWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		old := run(t, c)
-		time.Sleep(start)
+		old := started(t, c)
 		want := c.state(t).current.cert
-		c.mu.Lock() // it reaches the API server a second later
-		c.latency = func() time.Duration { return time.Second }
-		c.mu.Unlock()
+		c.change(func() { c.latency = func() time.Duration { return time.Second } }) // it reaches the API server a second later
 		c.delete()
 		fresh := run(t, c)
 		time.Sleep(6 * time.Second)
@@ -351,8 +319,7 @@ func TestMemory_OldAndSecretGone(t *testing.T) {
 	for name, broken := range map[string]map[string][]byte{"gone": nil, "empty": {}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
-				r := run(t, c)
-				time.Sleep(start)
+				r := started(t, c)
 				want := c.state(t).current.cert
 				c.away()
 				time.Sleep(time.Hour)
@@ -369,8 +336,7 @@ func TestMemory_OldAndSecretGone(t *testing.T) {
 // After hours away, the Secret counts for more than memory.
 func TestMemory_AfterHoursAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		other := &state{current: makeCA(t, time.Now(), 90*day)}
 		c.away()
 		time.Sleep(time.Hour)
@@ -409,27 +375,20 @@ func TestAuthority_LostAnswer(t *testing.T) {
 // Another client undoes each write, such as a controller that owns the Secret.
 func TestSecret_FightHasLimit(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		want := c.state(t).current.cert
 		before := c.written()
 		c.mu.Lock()
 		c.lost = func(r *http.Request) bool {
 			if r.Method == http.MethodPut {
 				time.AfterFunc(2*time.Millisecond, func() {
-					c.edit(func(data map[string][]byte) map[string][]byte {
-						delete(data, bundleKey)
-						return data
-					})
+					c.write(bundleKey, nil)
 				})
 			}
 			return false
 		}
 		c.mu.Unlock()
-		c.edit(func(data map[string][]byte) map[string][]byte {
-			delete(data, bundleKey)
-			return data
-		})
+		c.write(bundleKey, nil)
 		time.Sleep(time.Minute)
 		if n := c.written() - before; n > 400 || n < 4 {
 			t.Errorf("there were %d writes in a minute", n)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // named gives CAs the names by which a test speaks of them.
@@ -73,9 +75,7 @@ func TestState_NextThatIsDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := n.say(&test.s)
 			got, err := p.step(&test.s, now, test.ready)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if test.want == "" && got != &test.s {
 				t.Fatalf("it has become %s", n.say(got))
 			}
@@ -124,9 +124,7 @@ func TestState_Merge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := reconciled(test.mine, test.theirs, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(test.want, n.say(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -160,17 +158,13 @@ func TestCrossCertificate_Lifetime(t *testing.T) {
 	for _, test := range []struct{ issuer, next time.Duration }{{time.Hour, day}, {day, time.Hour}} {
 		issuer, next := makeCA(t, now, test.issuer), makeCA(t, now, test.next)
 		crossed, err := issuer.crossed(next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if want := earlier(issuer.cert.NotAfter, next.cert.NotAfter); !crossed.cross.NotAfter.Equal(want) {
 			t.Errorf("it is valid to %s, not %s", crossed.cross.NotAfter, want)
 		}
 		for at, want := range map[time.Duration]int{0: 2, 2 * time.Hour: 1} {
 			leaf, err := crossed.leaf([]string{"h"}, now.Add(at), time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if got := len(leaf.Certificate); got != want {
 				t.Errorf("after %s the chain has %d certificates, not %d", at, got, want)
 			}
@@ -183,9 +177,7 @@ func TestLeaf_AllHosts(t *testing.T) {
 	for _, hosts := range [][]string{{"pizza.ns.svc", "10.0.0.1", "::1", "other"}, {long, "h"}} {
 		c := makeCA(t, time.Now(), day)
 		leaf, err := c.leaf(hosts, time.Now(), time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, host := range hosts {
 			if err := leaf.Leaf.VerifyHostname(host); err != nil {
 				t.Error(err)

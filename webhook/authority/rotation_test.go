@@ -16,12 +16,13 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func TestCertificate_RenewedAtHalfItsLife(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c, Interval(time.Minute))
-		time.Sleep(start)
+		r := started(t, c, Interval(time.Minute))
 		first, _ := r.GetCertificate(nil)
 		if got := time.Until(first.Leaf.NotAfter); got > day || got < day-2*start {
 			t.Errorf("it is valid for %s", got)
@@ -49,9 +50,7 @@ func TestCertificate_NeverOutlivesItsCA(t *testing.T) {
 		day:         young.cert.NotAfter,
 	} {
 		leaf, err := young.leaf([]string{"h"}, now, lifetime)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if got := leaf.Leaf.NotAfter; !got.Equal(want.UTC().Truncate(time.Second)) {
 			t.Errorf("%s: it is valid to %s, not %s", lifetime, got, want)
 		}
@@ -60,9 +59,7 @@ func TestCertificate_NeverOutlivesItsCA(t *testing.T) {
 		}
 	}
 	leaf, err := young.leaf([]string{"h"}, now.Add(30*time.Minute), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got := leaf.Leaf.NotBefore; !got.Equal(young.cert.NotBefore) {
 		t.Errorf("it is valid from %s", got)
 	}
@@ -79,8 +76,7 @@ func TestRotation_AtAge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
-				r := run(t, c, append(test.opts, Interval(time.Hour), CertificateLifetime(4*time.Hour), PropagationDelay(5*time.Hour))...)
-				time.Sleep(start)
+				r := started(t, c, append(test.opts, Interval(time.Hour), CertificateLifetime(4*time.Hour), PropagationDelay(5*time.Hour))...)
 				old := c.state(t)
 				time.Sleep(test.age - 2*time.Hour)
 				if c.state(t).next != nil || c.written() != 1 {
@@ -106,9 +102,7 @@ func TestRotation_AtAge(t *testing.T) {
 				}
 				r.wantsWell(t, c)
 				r.wantsIssuer(t, promoted.current.cert)
-				if len(r.logged()) > 0 {
-					t.Errorf("it logs %q", r.logged())
-				}
+				r.wantsErrors(t, 0)
 
 				time.Sleep(time.Until(old.current.cert.NotAfter) - 90*time.Minute)
 				if !c.state(t).trusts(old.current.cert) {
@@ -146,10 +140,8 @@ func TestRotation_NextCAWaits(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		r.wantsIssuer(t, old)
-		if n := len(r.logged()); n != 1 {
-			t.Errorf("it logs %d times", n)
-		}
-		wantError(t, fmt.Errorf("%s", r.logged()), "the rotation waits because a registration lacks the next CA", "pizzas.example.com has only", utc(old.NotAfter))
+		r.wantsErrors(t, 1)
+		expect.ErrorContains(t, fmt.Errorf("%s", r.logged()), "the rotation waits because a registration lacks the next CA", "pizzas.example.com has only", utc(old.NotAfter))
 		if err := r.Check(nil); err != nil {
 			t.Errorf("it is not ready: %v", err)
 		}
@@ -176,8 +168,7 @@ func TestRotation_NextCAWaits(t *testing.T) {
 // however long it has been wanted.
 func TestForeignCA_Settles(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		old := c.state(t).current.cert
 		other := makeCA(t, time.Now(), 90*day)
 		c.faulty(func(r *http.Request) int {
@@ -212,8 +203,7 @@ func TestForeignCA_Settles(t *testing.T) {
 // An API server that knows only the old bundle takes the new certificate.
 func TestRotation_OldBundle(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		old := c.state(t).bundle()
 		c.delete()
 		time.Sleep(2 * time.Minute)
@@ -231,8 +221,7 @@ func TestRotation_OldBundle(t *testing.T) {
 			t.Error("who trusts another CA takes it too")
 		}
 		// A replica that starts later has the cross certificate of the Secret.
-		fresh := run(t, c)
-		time.Sleep(start)
+		fresh := started(t, c)
 		if err := shake(fresh.Authority, old, tls.VersionTLS13, time.Now()); err != nil {
 			t.Error(err)
 		}
@@ -244,8 +233,7 @@ func TestRotation_RemovedPreviousCAs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		s := makeState(t, time.Now(), 2)
 		c.put(encoded(t, s))
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		r.wantsWell(t, c)
 		c.put(encoded(t, &state{current: s.current}))
 		time.Sleep(time.Hour)
@@ -259,8 +247,7 @@ func TestRotation_RemovedPreviousCAs(t *testing.T) {
 // A tool that makes a CA with each of its runs must not fill the Secret.
 func TestForeignCA_Many(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		for range maxPrevious + 3 {
 			other := makeCA(t, time.Now(), 10*365*day)
 			c.put(encoded(t, &state{current: other}))
@@ -286,17 +273,11 @@ func TestForeignCA_Many(t *testing.T) {
 func TestForeignCA_OfAnotherKind(t *testing.T) {
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	weak, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	template := x509.Certificate{Subject: pkix.Name{CommonName: "theirs"}, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(365 * day), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	leaf := template
 	leaf.IsCA, leaf.KeyUsage = false, x509.KeyUsageDigitalSignature
@@ -318,26 +299,20 @@ func TestForeignCA_OfAnotherKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cert, err := test.c()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			key, err := x509.MarshalPKCS8PrivateKey(test.key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			data := map[string][]byte{certKey: encodeCertificates(cert), privateKey: pemKey(key), bundleKey: encodeCertificates(cert)}
 			bubble(t, func(t *testing.T, c *cluster) { // no replica knows another
 				c.put(data)
-				r := run(t, c)
-				time.Sleep(start)
+				r := started(t, c)
 				r.wantsWell(t, c)
 				if got := c.state(t).current.cert.Equal(cert); got != test.used {
 					t.Errorf("it is used: %t", got)
 				}
 			})
 			bubble(t, func(t *testing.T, c *cluster) { // one does
-				r := run(t, c)
-				time.Sleep(start)
+				r := started(t, c)
 				old := c.state(t)
 				c.put(data)
 				time.Sleep(2 * time.Minute)

@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -106,9 +107,7 @@ func startReplica(t testing.TB, c *cluster, r *registrations) *replica {
 	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"},
 		CALifetime(20*time.Minute), RotateAfter(3*time.Minute), CertificateLifetime(80*time.Second),
 		Interval(10*time.Second), PropagationDelay(40*time.Second), BundlePropagated(r.carry))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // The first replica makes a CA and serves with it.
@@ -29,9 +31,7 @@ func TestStart_FirstReplica(t *testing.T) {
 		if n := c.written(); n != 1 {
 			t.Errorf("the Secret was written %d times", n)
 		}
-		if len(r.logged()) > 0 {
-			t.Errorf("it logs %q", r.logged())
-		}
+		r.wantsErrors(t, 0)
 	})
 }
 
@@ -77,8 +77,7 @@ func TestStart_EmptySecret(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.put(map[string][]byte{})
 		c.kind = "Opaque" // the API server wants two keys in a kubernetes.io/tls
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		r.wantsWell(t, c)
 		c.change(func() {
 			if c.kind != "Opaque" {
@@ -92,19 +91,16 @@ func TestStart_EmptySecret(t *testing.T) {
 func TestStart_BeforeFirstRead(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		_, err = a.GetCertificate(nil)
 		want := "authority: Secret ns/ca: no certificate yet: the Secret has not been read"
-		wantError(t, err, want)
-		wantError(t, a.Check(nil), want)
+		expect.ErrorContains(t, err, want)
+		expect.ErrorContains(t, a.Check(nil), want)
 
 		c.faulty(func(*http.Request) int { return 403 })
-		r := run(t, c)
-		time.Sleep(start)
+		r := started(t, c)
 		for _, err := range []error{r.Check(nil), func() error { _, err := r.GetCertificate(nil); return err }()} {
-			wantError(t, err, "Secret ns/ca: no certificate yet: reading the Secret: ", `secrets "ca" is forbidden: User "pizza"`)
+			expect.ErrorContains(t, err, "Secret ns/ca: no certificate yet: reading the Secret: ", `secrets "ca" is forbidden: User "pizza"`)
 		}
 		c.faulty(nil)
 		time.Sleep(start)
@@ -117,7 +113,7 @@ func TestStart_WaitsForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(r.patience() / 2)
-		wantError(t, r.Check(nil), "another replica may restore it")
+		expect.ErrorContains(t, r.Check(nil), "another replica may restore it")
 		if c.written() != 0 {
 			t.Error("it has not waited")
 		}
@@ -127,7 +123,7 @@ func TestStart_WaitsForOthers(t *testing.T) {
 func TestNew_NamesAllFaults(t *testing.T) {
 	_, err := New(&rest.Config{Host: "https://cluster"}, "Name space", "Se cret", nil,
 		CALifetime(time.Minute), RotateAfter(-1), CertificateLifetime(0), Interval(-time.Second), PropagationDelay(-1))
-	wantError(t, err, "authority: ", `namespace "Name space"`, `name "Se cret"`, "no hosts", "RotateAfter -1ns", "CertificateLifetime 0s", "Interval -1s", "PropagationDelay -1ns")
+	expect.ErrorContains(t, err, "authority: ", `namespace "Name space"`, `name "Se cret"`, "no hosts", "RotateAfter -1ns", "CertificateLifetime 0s", "Interval -1s", "PropagationDelay -1ns")
 
 	for name, test := range map[string]struct {
 		hosts []string
@@ -149,13 +145,13 @@ func TestNew_NamesAllFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(&rest.Config{Host: "https://cluster"}, "ns", "ca", test.hosts, test.opts...)
-			wantError(t, err, test.want...)
+			expect.ErrorContains(t, err, test.want...)
 			if got := strings.Count(err.Error(), "\n") + 1; got != len(test.want) {
 				t.Errorf("there are %d faults, not %d: %v", got, len(test.want), err)
 			}
 		})
 	}
-	wantError(t, func() error {
+	expect.ErrorContains(t, func() error {
 		_, err := New(&rest.Config{Host: "://"}, "ns", "ca", []string{"h"})
 		return err
 	}(), "authority: ")
@@ -169,9 +165,7 @@ func TestNew_KeepsNoArguments(t *testing.T) {
 	config.QPS = 3
 	hosts := []string{"pizza.ns.svc"}
 	a, err := New(config, "ns", "ca", hosts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	hosts[0] = "other"
 	if diff := cmp.Diff([]string{"pizza.ns.svc"}, a.hosts); diff != "" {
 		t.Errorf("hosts (-want +got):\n%s", diff)
@@ -189,9 +183,7 @@ func TestRun_LeavesNoGoroutine(t *testing.T) {
 		bubble(t, func(t *testing.T, c *cluster) {
 			c.latency = func() time.Duration { return 300 * time.Millisecond }
 			a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			defer cancel()
 			begin := time.Now()

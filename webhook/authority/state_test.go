@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // FuzzParseState reads what can be in a Secret, as the API server gives it: a JSON object of
@@ -14,18 +16,14 @@ import (
 func FuzzParseState(f *testing.F) {
 	s := makeState(f, time.Now(), 2)
 	next, err := s.current.crossed(makeCA(f, time.Now(), day))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, err)
 	whole := encoded(f, &state{current: next, next: s.current, previous: s.previous})
 	for _, key := range append(keys[:], "") {
 		for _, value := range [][]byte{nil, []byte("garbage"), whole[certKey]} {
 			data := maps.Clone(whole)
 			data[key] = value
 			text, err := json.Marshal(data)
-			if err != nil {
-				f.Fatal(err)
-			}
+			expect.NoError(f, err)
 			f.Add(text)
 		}
 	}
@@ -43,9 +41,7 @@ func FuzzParseState(f *testing.F) {
 			return
 		}
 		again, err := parseState(encoded(t, s))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(encodedText(t, s), encodedText(t, again)); diff != "" {
 			t.Errorf("it parses to another state (-first +second):\n%s", diff)
 		}
@@ -56,7 +52,7 @@ func encodedText(t *testing.T, s *state) map[string]string { return text(encoded
 
 func TestParseState_NamesEachBrokenKey(t *testing.T) {
 	_, err := parseState(map[string][]byte{certKey: []byte("?"), nextKeyKey: []byte("?"), previousKey: []byte("?")})
-	wantError(t, err, "tls.crt and tls.key: ", "next.crt and next.key: ", "previous.crt: ")
+	expect.ErrorContains(t, err, "tls.crt and tls.key: ", "next.crt and next.key: ", "previous.crt: ")
 }
 
 func TestBundle_DoesNotDependOnUse(t *testing.T) {
@@ -77,9 +73,7 @@ func BenchmarkLook(b *testing.B) {
 	s := makeState(b, time.Now(), 1)
 	c.put(encoded(b, s))
 	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := a.sync(b.Context()); err != nil {
@@ -96,12 +90,9 @@ func BenchmarkGetCertificate(b *testing.B) {
 	c := newCluster()
 	c.put(encoded(b, makeState(b, time.Now(), 0)))
 	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := a.sync(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
+	_, err = a.sync(b.Context())
+	expect.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := a.GetCertificate(nil); err != nil {

@@ -2,7 +2,6 @@ package metrics_test
 
 import (
 	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/metrics"
 )
@@ -33,9 +34,7 @@ func (c *certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, e
 func TestPrometheus_CertificateExpiry(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	c := &certificates{}
-	if err := metrics.Prometheus(registry, webhook.Status{Certificates: c, CABundle: func() []byte { return c.bundle }}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metrics.Prometheus(registry, webhook.Status{Certificates: c, CABundle: func() []byte { return c.bundle }}))
 	const form = `
 # HELP crdkit_webhook_ca_certificates CA certificates that the API server is told to trust.
 # TYPE crdkit_webhook_ca_certificates gauge
@@ -50,19 +49,11 @@ crdkit_webhook_certificate_expiry_timestamp_seconds %d
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(form, 0, 0, 0))); err != nil {
 		t.Errorf("before there are any: %v", err)
 	}
-	chain, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca, chain, key := webhooktest.SelfSigned(t, "localhost")
 	pair, err := tls.X509KeyPair(chain, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, ca := pem.Decode(chain)
+	expect.NoError(t, err)
 	cas, err := cert.ParseCertsPEM(ca)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c.served, c.bundle = &pair, ca
 	want := fmt.Sprintf(form, 1, cas[0].NotAfter.Unix(), pair.Leaf.NotAfter.Unix())
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
@@ -76,9 +67,7 @@ func TestPrometheus_NamesFieldsThatDiffer(t *testing.T) {
 		yield("CustomResourceDefinition", "pizzas.example.com", "spec.conversion.strategy")
 		yield("MutatingWebhookConfiguration", "pizza-operator", "")
 	}
-	if err := metrics.Prometheus(registry, webhook.Status{Differences: differences}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metrics.Prometheus(registry, webhook.Status{Differences: differences}))
 	const want = `
 # HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration, definition or guard that is not as it is declared.
 # TYPE crdkit_webhook_registration_difference gauge
@@ -96,9 +85,7 @@ func TestPrometheus_CountsChanges(t *testing.T) {
 		yield("Secret", "pizza-operator-webhook", "CARotated", 3)
 		yield("Secret", "pizza-operator-webhook", "UnknownCA", 0)
 	}
-	if err := metrics.Prometheus(registry, webhook.Status{Changes: changes}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metrics.Prometheus(registry, webhook.Status{Changes: changes}))
 	const want = `
 # HELP crdkit_webhook_changes_total Changes of the CA and the CA bundles by this replica.
 # TYPE crdkit_webhook_changes_total counter
@@ -113,9 +100,7 @@ crdkit_webhook_changes_total{kind="Secret",name="pizza-operator-webhook",reason=
 // Certificates without a bundle have one metric.
 func TestPrometheus_WithoutBundle(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	if err := metrics.Prometheus(registry, webhook.Status{Certificates: &certificates{}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, metrics.Prometheus(registry, webhook.Status{Certificates: &certificates{}}))
 	if n, err := testutil.GatherAndCount(registry); err != nil || n != 1 {
 		t.Errorf("got %d metrics, %v", n, err)
 	}

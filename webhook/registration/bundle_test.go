@@ -13,22 +13,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
 // A changed bundle file is followed within a second.
 func TestBundleFile_Changed(t *testing.T) {
-	first, _, _ := newCA(t, "first")
-	second, _, _ := newCA(t, "second")
+	first, _, _ := webhooktest.SelfSigned(t, "first")
+	second, _, _ := webhooktest.SelfSigned(t, "second")
 	path := filepath.Join(t.TempDir(), "ca.crt")
-	check(t, os.WriteFile(path, first, 0o600))
+	expect.NoError(t, os.WriteFile(path, first, 0o600))
 	synctest.Test(t, func(t *testing.T) {
 		b, err := registration.BundleFile(path)
-		check(t, err)
+		expect.NoError(t, err)
 		if diff := cmp.Diff(first, b.CABundle()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		check(t, os.WriteFile(path, second, 0o600))
+		expect.NoError(t, os.WriteFile(path, second, 0o600))
 		time.Sleep(time.Second)
 		if diff := cmp.Diff(second, b.CABundle()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -38,20 +40,20 @@ func TestBundleFile_Changed(t *testing.T) {
 
 // A broken bundle file keeps the old bundle, and is reported.
 func TestBundleFile_Broken(t *testing.T) {
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	path := filepath.Join(t.TempDir(), "ca.crt")
-	check(t, os.WriteFile(path, ca, 0o600))
+	expect.NoError(t, os.WriteFile(path, ca, 0o600))
 	synctest.Test(t, func(t *testing.T) {
 		b, err := registration.BundleFile(path)
-		check(t, err)
-		check(t, b.Check(nil))
+		expect.NoError(t, err)
+		expect.NoError(t, b.Check(nil))
 		for name, broken := range map[string][]byte{
 			"empty":                 {},
 			"garbage":               []byte("garbage"),
 			"a key":                 pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}),
 			"no certificate at all": slices.Concat(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte{1}})),
 		} {
-			check(t, os.WriteFile(path, broken, 0o600))
+			expect.NoError(t, os.WriteFile(path, broken, 0o600))
 			time.Sleep(2 * time.Second)
 			if err := b.Check(nil); err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s: the check says %v", name, err)
@@ -61,12 +63,12 @@ func TestBundleFile_Broken(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
-		check(t, os.Remove(path))
+		expect.NoError(t, os.Remove(path))
 		if err := b.Check(nil); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("without the file, the check says %v", err)
 		}
-		check(t, os.WriteFile(path, ca, 0o600))
-		check(t, b.Check(nil))
+		expect.NoError(t, os.WriteFile(path, ca, 0o600))
+		expect.NoError(t, b.Check(nil))
 	})
 }
 

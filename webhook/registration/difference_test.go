@@ -7,15 +7,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func TestDifferences_NameTheField(t *testing.T) {
 	const good = `{"name":"a","timeoutSeconds":10,"clientConfig":{"service":{"name":"s","namespace":"n","path":"/a"}},"namespaceSelector":{},"rules":[{"operations":["CREATE"]}]}`
 	parse := func(webhook string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{}
-		if err := json.Unmarshal([]byte(`{"webhooks":[`+webhook+`]}`), &u.Object); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(`{"webhooks":[`+webhook+`]}`), &u.Object))
 		return u
 	}
 	w := &Webhooks{endpoint: &endpoint{namespace: "n", service: "s"}}

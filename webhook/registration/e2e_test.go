@@ -9,9 +9,7 @@ import (
 	"io"
 	"maps"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +30,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
@@ -52,21 +53,21 @@ func newCluster(t testing.TB) cluster {
 	t.Helper()
 	cp := controlplane.Shared(t)
 	client, err := dynamic.NewForConfig(cp.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	return cluster{cp, client}
 }
 
 func (c cluster) get(t testing.TB, resource schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	t.Helper()
 	u, err := c.Resource(resource).Get(t.Context(), name, metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	return u
 }
 
 func (c cluster) patch(t testing.TB, resource schema.GroupVersionResource, name, patch string) {
 	t.Helper()
 	_, err := c.Resource(resource).Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
-	check(t, err)
+	expect.NoError(t, err)
 }
 
 // all are the objects of a shop's registration.
@@ -113,7 +114,7 @@ func carry(t testing.TB, pem []byte, objects ...*unstructured.Unstructured) erro
 func (c cluster) kubectl(t testing.TB, manifest []byte, args ...string) string {
 	t.Helper()
 	kubeconfig, err := c.Kubeconfig(c.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	command := exec.CommandContext(t.Context(), c.Kubectl(), append([]string{"--kubeconfig", kubeconfig}, args...)...)
 	command.Stdin = bytes.NewReader(manifest)
 	output, err := command.CombinedOutput()
@@ -153,11 +154,11 @@ func TestWebhooks_RealControlPlane(t *testing.T) {
 func (c cluster) apply(t testing.TB, hooks *registration.Webhooks) {
 	t.Helper()
 	text, err := hooks.Manifests(nil)
-	check(t, err)
-	for _, u := range objects(t, text) {
+	expect.NoError(t, err)
+	for _, u := range testobj.ParseAll(t, text) {
 		resource := map[string]schema.GroupVersionResource{"CustomResourceDefinition": definitions, "MutatingWebhookConfiguration": mutating, "ValidatingWebhookConfiguration": validating}[u.GetKind()]
 		_, err := c.Resource(resource).Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "deployer"})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 }
 
@@ -167,7 +168,7 @@ func (c cluster) installed(t *testing.T, s *shop, name string, b registration.Bu
 	hooks := declare(t, name, s.options()...)
 	c.apply(t, hooks)
 	inject(t, hooks, c.Config(), b)
-	eventually(t, ready(hooks))
+	expect.Eventually(t, ready(hooks))
 	return hooks
 }
 
@@ -182,10 +183,10 @@ func fields(hooks *registration.Webhooks) (all []string) {
 func manifestsAreAccepted(t *testing.T, c cluster) {
 	s := newShop(t, "manifests.example.com")
 	hooks := declare(t, "manifests", append(s.options(), registration.Annotations(map[string]string{"cert-manager.io/inject-ca-from": "pizza-system/ca"}))...)
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	for _, pem := range [][]byte{nil, ca, nil} { // kubectl takes away what it has applied
 		text, err := hooks.Manifests(pem)
-		check(t, err)
+		expect.NoError(t, err)
 		for _, args := range [][]string{
 			{"apply", "--validate=strict", "--dry-run=server", "-f", "-"},
 			{"apply", "--validate=strict", "-f", "-"},
@@ -196,7 +197,7 @@ func manifestsAreAccepted(t *testing.T, c cluster) {
 		}
 		for _, u := range c.all(t, s, "manifests") {
 			if len(pem) > 0 {
-				check(t, carry(t, pem, u))
+				expect.NoError(t, carry(t, pem, u))
 			} else if carry(t, nil, u) == nil {
 				t.Errorf("%s has a caBundle", u.GetKind())
 			}
@@ -206,28 +207,26 @@ func manifestsAreAccepted(t *testing.T, c cluster) {
 		}
 	}
 	inject(t, hooks, c.Config(), newBundle(ca))
-	eventually(t, ready(hooks))
+	expect.Eventually(t, ready(hooks))
 	if got := hooks.Differences(); len(got) > 0 {
 		t.Errorf("the API server's defaults are differences: %v", got)
 	}
 	// A bundle of the replica's survives manifests without one, also those of kubectl.
 	text, err := hooks.Manifests(nil)
-	check(t, err)
+	expect.NoError(t, err)
 	c.kubectl(t, text, "apply", "-f", "-")
 	for _, u := range c.all(t, s, "manifests") {
-		check(t, carry(t, ca, u))
+		expect.NoError(t, carry(t, ca, u))
 	}
 }
 
 func replicasWaitForManifests(t *testing.T, c cluster) {
 	s := newShop(t, "nothing.example.com")
 	hooks := declare(t, "nothing", s.options()...)
-	if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "is not running") {
-		t.Errorf("before it runs, the check says %v", err)
-	}
-	ca, _, _ := newCA(t, "localhost")
+	expect.ErrorContains(t, hooks.Check(nil), "is not running")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	stop := inject(t, hooks, c.Config(), newBundle(ca))
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		const want = "registration: CustomResourceDefinition pizzas.nothing.example.com: not in the cluster: apply the manifests\n" +
 			"registration: MutatingWebhookConfiguration nothing: not in the cluster: apply the manifests\n" +
 			"registration: ValidatingWebhookConfiguration nothing: not in the cluster: apply the manifests"
@@ -236,18 +235,16 @@ func replicasWaitForManifests(t *testing.T, c cluster) {
 		}
 		return nil
 	})
-	if err := hooks.Inject(t.Context(), c.Config(), nil); err == nil || !strings.Contains(err.Error(), "is running already") {
-		t.Errorf("a second Inject says %v", err)
-	}
+	expect.ErrorContains(t, hooks.Inject(t.Context(), c.Config(), nil), "is running already")
 	c.apply(t, hooks)
-	t.Logf("ready %s after the manifests", eventually(t, ready(hooks)))
-	check(t, hooks.CheckBundle(ca))
-	other, _, _ := newCA(t, "localhost")
+	t.Logf("ready %s after the manifests", expect.Eventually(t, ready(hooks)))
+	expect.NoError(t, hooks.CheckBundle(ca))
+	other, _, _ := webhooktest.SelfSigned(t, "localhost")
 	if err := hooks.CheckBundle(append(other, ca...)); err == nil {
 		t.Error("a certificate is trusted that was never written")
 	}
 	for _, u := range c.all(t, s, "nothing") {
-		check(t, carry(t, ca, u))
+		expect.NoError(t, carry(t, ca, u))
 	}
 	stop()
 	if err := hooks.Check(nil); err == nil {
@@ -257,9 +254,9 @@ func replicasWaitForManifests(t *testing.T, c cluster) {
 
 func overwrittenBundles(t *testing.T, c cluster) {
 	s := newShop(t, "repair.example.com")
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	hooks := c.installed(t, s, "repair", newBundle(ca))
-	theirs, _, _ := newCA(t, "somebody")
+	theirs, _, _ := webhooktest.SelfSigned(t, "somebody")
 	encoded := base64.StdEncoding.EncodeToString(theirs)
 	for _, damage := range []struct {
 		what     string
@@ -273,22 +270,22 @@ func overwrittenBundles(t *testing.T, c cluster) {
 	} {
 		begin := time.Now()
 		c.patch(t, damage.resource, c.all(t, s, "repair")[damage.resource].GetName(), damage.patch)
-		eventually(t, func() error { return carry(t, ca, c.all(t, s, "repair")[damage.resource]) })
+		expect.Eventually(t, func() error { return carry(t, ca, c.all(t, s, "repair")[damage.resource]) })
 		t.Logf("%s was repaired after %s", damage.what, time.Since(begin))
-		eventually(t, ready(hooks))
+		expect.Eventually(t, ready(hooks))
 	}
-	check(t, c.Resource(mutating).Delete(t.Context(), "repair", metav1.DeleteOptions{}))
+	expect.NoError(t, c.Resource(mutating).Delete(t.Context(), "repair", metav1.DeleteOptions{}))
 	c.apply(t, hooks)
-	eventually(t, func() error { return carry(t, ca, c.get(t, mutating, "repair")) })
+	expect.Eventually(t, func() error { return carry(t, ca, c.get(t, mutating, "repair")) })
 }
 
 // onlyBundlesAreWritten changes all that a replica declares. The changes stay.
 func onlyBundlesAreWritten(t *testing.T, c cluster) {
 	s := newShop(t, "only.example.com")
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	b := newBundle(ca)
 	hooks := c.installed(t, s, "only", b)
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		for resource, u := range c.all(t, s, "only") {
 			for _, m := range u.GetManagedFields() {
 				if m.Manager == "only" {
@@ -309,7 +306,7 @@ func onlyBundlesAreWritten(t *testing.T, c cluster) {
 		"ValidatingWebhookConfiguration webhooks[validate.pizzas.only.example.com].clientConfig.service.path",
 		"ValidatingWebhookConfiguration webhooks[validate.pizzas.only.example.com].rules",
 	}
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if diff := cmp.Diff(want, fields(hooks)); diff != "" {
 			return fmt.Errorf("differences (-want +got):\n%s", diff)
 		}
@@ -318,11 +315,11 @@ func onlyBundlesAreWritten(t *testing.T, c cluster) {
 	if got, want := hooks.Differences()[2].String(), "MutatingWebhookConfiguration only: webhooks[default.pizzas.only.example.com].timeoutSeconds is 3, expected 10"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	check(t, hooks.Check(nil)) // it can be called
+	expect.NoError(t, hooks.Check(nil)) // it can be called
 	before := c.all(t, s, "only")
-	other, _, _ := newCA(t, "other")
+	other, _, _ := webhooktest.SelfSigned(t, "other")
 	b.set(other)
-	eventually(t, func() error { return hooks.CheckBundle(other) })
+	expect.Eventually(t, func() error { return hooks.CheckBundle(other) })
 	for resource, after := range c.all(t, s, "only") {
 		for _, u := range []*unstructured.Unstructured{before[resource], after} {
 			u.SetManagedFields(nil)
@@ -350,15 +347,15 @@ func onlyBundlesAreWritten(t *testing.T, c cluster) {
 // webhookOfTheNextRelease applies the manifests of the next release while replicas of this one run.
 func webhookOfTheNextRelease(t *testing.T, c cluster) {
 	s := newShop(t, "next.example.com")
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	old := declare(t, "next", s.definitions(), s.noConversion(), s.validating())
 	c.apply(t, old)
 	inject(t, old, c.Config(), newBundle(ca))
-	eventually(t, ready(old))
+	expect.Eventually(t, ready(old))
 	next := declare(t, "next", s.definitions(), s.conversion(), s.mutating(), s.validating(func(w *admissionregistrationv1.ValidatingWebhook) { w.TimeoutSeconds = new(int32(1)) }))
 	c.apply(t, next)
 	// The replicas of this release write the CA bundle of the next.
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		for _, u := range c.all(t, s, "next") {
 			if err := carry(t, ca, u); err != nil {
 				return err
@@ -371,14 +368,14 @@ func webhookOfTheNextRelease(t *testing.T, c cluster) {
 		"MutatingWebhookConfiguration webhooks[default.pizzas.next.example.com]",
 		"ValidatingWebhookConfiguration webhooks[validate.pizzas.next.example.com].timeoutSeconds",
 	}
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if diff := cmp.Diff(want, fields(old)); diff != "" {
 			return fmt.Errorf("differences (-want +got):\n%s", diff)
 		}
 		return nil
 	})
 	inject(t, next, c.Config(), newBundle(ca))
-	eventually(t, ready(next))
+	expect.Eventually(t, ready(next))
 	if got := next.Differences(); len(got) > 0 {
 		t.Errorf("the next release differs from itself: %v", got)
 	}
@@ -391,18 +388,18 @@ func webhookTakenAway(t *testing.T, c cluster) {
 		"gone": func(hooks *registration.Webhooks) { c.apply(t, hooks) },
 		"gone-kubectl": func(hooks *registration.Webhooks) {
 			text, err := hooks.Manifests(nil)
-			check(t, err)
+			expect.NoError(t, err)
 			c.kubectl(t, text, "apply", "-f", "-")
 		},
 	} {
 		s := newShop(t, name+".example.com")
-		ca, _, _ := newCA(t, "localhost")
+		ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 		second := registration.Validating("second.pizzas.example.com", "/second", admit(s.validate()))
 		old := declare(t, name, append(s.options(), second)...)
 		next := declare(t, name, s.definitions(), s.noConversion(), s.mutating(), s.validating())
 		inject(t, old, c.Config(), newBundle(ca))
 		apply(old)
-		eventually(t, func() error {
+		expect.Eventually(t, func() error {
 			for _, u := range c.all(t, s, name) {
 				if err := carry(t, ca, u); err != nil {
 					return err
@@ -419,7 +416,7 @@ func webhookTakenAway(t *testing.T, c cluster) {
 		if configs := clientConfigs(c.get(t, validating, name)); len(configs) != 1 {
 			t.Errorf("the webhooks are %v", configs)
 		}
-		check(t, carry(t, ca, c.get(t, validating, name)))
+		expect.NoError(t, carry(t, ca, c.get(t, validating, name)))
 		definition := c.get(t, definitions, "pizzas."+s.group)
 		if strategy, _, _ := unstructured.NestedMap(definition.Object, "spec", "conversion"); strategy["strategy"] != "None" || len(strategy) != 1 {
 			t.Errorf("the conversion is %v", strategy)
@@ -429,11 +426,11 @@ func webhookTakenAway(t *testing.T, c cluster) {
 
 func unreadyReplicas(t *testing.T, c cluster) {
 	s := newShop(t, "unready.example.com")
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	hooks := c.installed(t, s, "unready", newBundle(ca))
 	says := func(hooks *registration.Webhooks, want string) {
 		t.Helper()
-		eventually(t, func() error {
+		expect.Eventually(t, func() error {
 			if err := hooks.Check(nil); err == nil || err.Error() != want {
 				return fmt.Errorf("got %q, want %q", fmt.Sprint(err), want)
 			}
@@ -445,14 +442,14 @@ func unreadyReplicas(t *testing.T, c cluster) {
 	stop := inject(t, without, c.Config(), newBundle(ca))
 	says(without, definition+`spec.conversion.webhook is {"service":{"name":"pizza-operator","namespace":"pizza-system","path":"/convert","port":443}}, expected absent`)
 	c.patch(t, definitions, "pizzas.unready.example.com", `[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]`)
-	eventually(t, ready(without))
+	expect.Eventually(t, ready(without))
 	stop()
 	says(hooks, definition+`spec.conversion.strategy is "None", expected "Webhook"`+"\n"+
 		`spec.conversion.webhook is absent, expected {"clientConfig":{"service":{"name":"pizza-operator","namespace":"pizza-system","path":"/convert","port":443}},"conversionReviewVersions":["v1","v1beta1"]}`)
 	text, err := hooks.Manifests(nil)
-	check(t, err)
+	expect.NoError(t, err)
 	c.kubectl(t, text, "apply", "--server-side", "--force-conflicts", "-f", "-")
-	eventually(t, ready(hooks))
+	expect.Eventually(t, ready(hooks))
 	c.patch(t, mutating, "unready", `[{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://somebody.example.com/"}}]`)
 	says(hooks, `registration: MutatingWebhookConfiguration unready: webhooks[default.pizzas.unready.example.com].clientConfig.service is absent, expected {"name":"pizza-operator","namespace":"pizza-system","path":"/admit","port":443}`+"\n"+
 		`webhooks[default.pizzas.unready.example.com].clientConfig.url is "https://somebody.example.com/", expected absent`)
@@ -461,14 +458,14 @@ func unreadyReplicas(t *testing.T, c cluster) {
 func foreignBundle(t *testing.T, c cluster) {
 	s := newShop(t, "cainjector.example.com")
 	hooks := c.installed(t, s, "cainjector", nil)
-	theirs, _, _ := newCA(t, "somebody")
+	theirs, _, _ := webhooktest.SelfSigned(t, "somebody")
 	encoded := base64.StdEncoding.EncodeToString(theirs)
 	c.patch(t, definitions, "pizzas.cainjector.example.com", `[{"op":"add","path":"/spec/conversion/webhook/clientConfig/caBundle","value":"`+encoded+`"}]`)
 	for _, resource := range []schema.GroupVersionResource{mutating, validating} {
 		c.patch(t, resource, "cainjector", `[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+encoded+`"}]`)
 	}
-	eventually(t, func() error { return hooks.CheckBundle(theirs) })
-	check(t, hooks.Check(nil))
+	expect.Eventually(t, func() error { return hooks.CheckBundle(theirs) })
+	expect.NoError(t, hooks.Check(nil))
 	for resource, u := range c.all(t, s, "cainjector") {
 		for _, m := range u.GetManagedFields() {
 			if m.Manager == "cainjector" {
@@ -484,37 +481,37 @@ func newBundleIsWritten(t *testing.T, c cluster) {
 	c.apply(t, hooks)
 	b := newBundle(nil)
 	inject(t, hooks, c.Config(), b)
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "pizzas.bundle.example.com: no CA certificate yet") {
 			return fmt.Errorf("without a certificate, the check says %w", err)
 		}
 		return nil
 	})
-	first, _, _ := newCA(t, "first")
-	second, _, _ := newCA(t, "second")
+	first, _, _ := webhooktest.SelfSigned(t, "first")
+	second, _, _ := webhooktest.SelfSigned(t, "second")
 	for _, pem := range [][]byte{first, slices.Concat(first, second), second} {
 		b.set(pem)
-		t.Logf("written after %s", eventually(t, func() error {
+		t.Logf("written after %s", expect.Eventually(t, func() error {
 			return carry(t, pem, slices.Collect(maps.Values(c.all(t, s, "bundle")))...)
 		}))
-		eventually(t, ready(hooks))
-		eventually(t, func() error { return hooks.CheckBundle(pem) }) // it hears of the write a moment later
+		expect.Eventually(t, ready(hooks))
+		expect.Eventually(t, func() error { return hooks.CheckBundle(pem) }) // it hears of the write a moment later
 	}
 	b.set([]byte("garbage"))
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "CA bundle: data does not contain any valid RSA or ECDSA certificates") {
 			return fmt.Errorf("with garbage, the check says %w", err)
 		}
 		return nil
 	})
 	for _, u := range c.all(t, s, "bundle") {
-		check(t, carry(t, second, u))
+		expect.NoError(t, carry(t, second, u))
 	}
 }
 
 func replicasWriteOnce(t *testing.T, c cluster) {
 	s := newShop(t, "replicas.example.com")
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	var replicas []*registration.Webhooks
 	for range 3 {
 		hooks := declare(t, "replicas", s.options()...)
@@ -523,7 +520,7 @@ func replicasWriteOnce(t *testing.T, c cluster) {
 	}
 	c.apply(t, replicas[0])
 	for _, hooks := range replicas {
-		eventually(t, ready(hooks))
+		expect.Eventually(t, ready(hooks))
 	}
 	for _, resource := range []schema.GroupVersionResource{mutating, validating} {
 		if g := c.get(t, resource, "replicas").GetGeneration(); g != 2 { // the manifest, and the bundle
@@ -535,9 +532,9 @@ func replicasWriteOnce(t *testing.T, c cluster) {
 // awayAndBack puts a proxy before the API server that goes away and comes back.
 func awayAndBack(t *testing.T, c cluster) {
 	s := newShop(t, "away.example.com")
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	target := strings.TrimPrefix(c.Config().Host, "https://")
 	away := proxy(t, listener, target)
 	config := c.Config()
@@ -545,7 +542,7 @@ func awayAndBack(t *testing.T, c cluster) {
 	hooks := declare(t, "away", s.options()...)
 	c.apply(t, hooks)
 	inject(t, hooks, config, newBundle(ca))
-	eventually(t, ready(hooks))
+	expect.Eventually(t, ready(hooks))
 	away()
 	c.patch(t, mutating, "away", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`)
 	time.Sleep(time.Second)
@@ -553,9 +550,9 @@ func awayAndBack(t *testing.T, c cluster) {
 		t.Errorf("as long as nobody knows better, the check says %v", err)
 	}
 	listener, err = net.Listen("tcp", listener.Addr().String())
-	check(t, err)
+	expect.NoError(t, err)
 	defer proxy(t, listener, target)()
-	took := eventually(t, func() error { return carry(t, ca, c.get(t, mutating, "away")) })
+	took := expect.Eventually(t, func() error { return carry(t, ca, c.get(t, mutating, "away")) })
 	t.Logf("repaired %s after it has come back", took)
 }
 
@@ -597,12 +594,12 @@ func proxy(t *testing.T, listener net.Listener, target string) (stop func()) {
 
 func fightIsSlow(t *testing.T, c cluster) {
 	s := newShop(t, "fight.example.com")
-	ours, _, _ := newCA(t, "ours")
-	theirs, _, _ := newCA(t, "theirs")
+	ours, _, _ := webhooktest.SelfSigned(t, "ours")
+	theirs, _, _ := webhooktest.SelfSigned(t, "theirs")
 	hooks := c.installed(t, s, "fight", newBundle(ours))
 	before, begin := c.get(t, mutating, "fight").GetGeneration(), time.Now()
 	inject(t, declare(t, "fight", s.options()...), c.Config(), newBundle(theirs))
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle repeatedly`) {
 			return fmt.Errorf("the check says %w", err)
 		}
@@ -618,23 +615,23 @@ func fightIsSlow(t *testing.T, c cluster) {
 func (c cluster) user(t testing.TB, name string, rules []rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(c.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
 		RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", APIGroup: rbacv1.GroupName, Name: name},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	config, err := c.User(name)
-	check(t, err)
+	expect.NoError(t, err)
 	return config
 }
 
 func rulesSuffice(t *testing.T, c cluster) {
 	s := newShop(t, "rbac.example.com")
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	hooks := declare(t, "rbac", s.options()...)
 	c.apply(t, hooks)
 	rules := hooks.PolicyRules()
@@ -646,10 +643,10 @@ func rulesSuffice(t *testing.T, c cluster) {
 			less := slices.Clone(rules)
 			less[i].Verbs = []string{"get", "watch"}
 			hooks := declare(t, "rbac", s.options()...)
-			other, _, _ := newCA(t, "other") // which is to be written
+			other, _, _ := webhooktest.SelfSigned(t, "other") // which is to be written
 			defer inject(t, hooks, c.user(t, fmt.Sprintf("without-update-%d", i), less), newBundle(other))()
 			want := []string{"forbidden", "cannot update resource \"" + rule.Resources[0]}
-			eventually(t, func() error {
+			expect.Eventually(t, func() error {
 				err := hooks.Check(nil)
 				for _, w := range want {
 					if err == nil || !strings.Contains(err.Error(), w) {
@@ -661,11 +658,11 @@ func rulesSuffice(t *testing.T, c cluster) {
 		})
 	}
 	inject(t, hooks, c.user(t, "with-all", rules), newBundle(ca))
-	eventually(t, ready(hooks))
-	check(t, hooks.CheckBundle(ca))
+	expect.Eventually(t, ready(hooks))
+	expect.NoError(t, hooks.CheckBundle(ca))
 	c.patch(t, validating, "rbac", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`)
-	eventually(t, func() error { return carry(t, ca, c.get(t, validating, "rbac")) })
-	eventually(t, func() error {
+	expect.Eventually(t, func() error { return carry(t, ca, c.get(t, validating, "rbac")) })
+	expect.Eventually(t, func() error {
 		events, err := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace("default").List(t.Context(), metav1.ListOptions{
 			FieldSelector: "reason=CABundleOverwritten,involvedObject.kind=ValidatingWebhookConfiguration,involvedObject.name=rbac",
 		})
@@ -681,40 +678,35 @@ func rulesSuffice(t *testing.T, c cluster) {
 func requestsReachTheHandlers(t *testing.T, c cluster) {
 	s := newShop(t, "service.example.com")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	hooks, err := registration.New("service", append(s.options(),
 		registration.Service("pizza-system", "pizza-operator"),
 		registration.ServicePort(int32(listener.Addr().(*net.TCPAddr).Port)))...)
-	check(t, err)
-	ca, chain, key := newCA(t, hooks.Hosts()[0])
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	check(t, os.WriteFile(certFile, chain, 0o600))
-	check(t, os.WriteFile(keyFile, key, 0o600))
-	certs, err := webhook.Files(certFile, keyFile)
-	check(t, err)
+	expect.NoError(t, err)
+	ca, chain, key := webhooktest.SelfSigned(t, hooks.Hosts()[0])
+	certs := webhooktest.Files(t, chain, key)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- webhook.Serve(ctx, listener, hooks, certs) }()
 	defer func() {
 		cancel()
-		check(t, <-served)
+		expect.NoError(t, <-served)
 	}()
 
 	client, err := kubernetes.NewForConfig(c.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	for _, namespace := range []string{"pizza-system", "pizzeria"} {
 		_, err = client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	_, err = client.CoreV1().Services("pizza-system").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "pizza-operator"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	c.apply(t, hooks)
 	inject(t, hooks, c.Config(), newBundle(ca))
-	eventually(t, ready(hooks))
+	expect.Eventually(t, ready(hooks))
 
 	old := schema.GroupVersionResource{Group: s.group, Version: "v1alpha1", Resource: "pizzas"}
 	create := func(namespace, topping string) (*unstructured.Unstructured, error) {
@@ -722,7 +714,7 @@ func requestsReachTheHandlers(t *testing.T, c cluster) {
 		return c.Resource(old).Namespace(namespace).Create(t.Context(), u, metav1.CreateOptions{})
 	}
 	// The API server takes a moment until it looks at new webhooks.
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if _, err := create("pizzeria", "pineapple"); !apierrors.IsInvalid(err) {
 			t.Log(time.Now(), err)
 			return fmt.Errorf("pineapple: %w", err)
@@ -730,7 +722,7 @@ func requestsReachTheHandlers(t *testing.T, c cluster) {
 		return nil
 	})
 	var created *unstructured.Unstructured
-	eventually(t, func() (err error) {
+	expect.Eventually(t, func() (err error) {
 		created, err = create("pizzeria", "salami")
 		if seen, _, _ := unstructured.NestedInt64(created.Object, "spec", "seen"); err == nil && seen != 1 {
 			err = fmt.Errorf("the mutating webhook was called %d times", seen)
@@ -738,13 +730,13 @@ func requestsReachTheHandlers(t *testing.T, c cluster) {
 		return err
 	})
 	converted, err := c.Resource(s.resource()).Namespace("pizzeria").Get(t.Context(), created.GetName(), metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	if diff := cmp.Diff(map[string]any{"toppings": "salami", "seen": int64(1)}, converted.Object["spec"]); diff != "" {
 		t.Errorf("the pizza in v1 (-want +got):\n%s", diff)
 	}
 	// In the operator's own namespace they are not called.
 	own, err := create("pizza-system", "pineapple")
-	check(t, err)
+	expect.NoError(t, err)
 	if diff := cmp.Diff(map[string]any{"topping": "pineapple"}, own.Object["spec"]); diff != "" {
 		t.Errorf("the operator's own pizza (-want +got):\n%s", diff)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"testing"
@@ -17,23 +16,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/report"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 // Further certificates in a CA bundle stay for a while if another replica may have written them.
 func TestInject_FurtherCertificates(t *testing.T) {
-	newCert := func(host string) []byte {
-		chain, _, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, ca := pem.Decode(chain)
-		return ca
-	}
-	mine, theirs := newCert("mine"), newCert("theirs")
+	mine, _, _ := webhooktest.SelfSigned(t, "mine")
+	theirs, _, _ := webhooktest.SelfSigned(t, "theirs")
 	both := slices.Concat(mine, theirs)
 	owned := `[{"manager":"somebody","operation":"Update","apiVersion":"admissionregistration.k8s.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:webhooks":{"k:{\"name\":\"a.example.com\"}":{"f:clientConfig":{"f:caBundle":{}}}}}}]`
 	for name, c := range map[string]struct {
@@ -59,14 +52,12 @@ func TestInject_FurtherCertificates(t *testing.T) {
 				settings.endpoint.check(&settings)
 				resource := admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
 				obj := &unstructured.Unstructured{}
-				if err := yaml.Unmarshal(fmt.Appendf(nil, `
+				expect.NoError(t, yaml.Unmarshal(fmt.Appendf(nil, `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: pizza-operator, managedFields: %s}
 webhooks: [{name: a.example.com, clientConfig: {url: "https://127.0.0.1:9443/a", caBundle: %q}}]
-`, cmp.Or(c.managers, "[]"), base64.StdEncoding.EncodeToString(c.found)), &obj.Object); err != nil {
-					t.Fatal(err)
-				}
+`, cmp.Or(c.managers, "[]"), base64.StdEncoding.EncodeToString(c.found)), &obj.Object))
 				all := fake.NewSimpleDynamicClient(runtime.NewScheme(), obj)
 				o := &object{kind: "ValidatingWebhookConfiguration", resource: resource, name: "pizza-operator"}
 				o.changes = report.New(corev1.ObjectReference{Kind: o.kind, Name: o.name}, o.name, bundleInjected, bundleOverwritten)
@@ -78,9 +69,7 @@ webhooks: [{name: a.example.com, clientConfig: {url: "https://127.0.0.1:9443/a",
 					s.written = base64.StdEncoding.EncodeToString(c.last)
 				}
 				for _, wait := range []time.Duration{c.after, 0} {
-					if err := s.sync(t.Context(), c.now); err != nil {
-						t.Fatal(err)
-					}
+					expect.NoError(t, s.sync(t.Context(), c.now))
 					time.Sleep(wait)
 				}
 				s.changes.Wait()

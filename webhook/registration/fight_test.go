@@ -5,8 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
@@ -47,11 +47,11 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 	})
 	defer injecting.Wait()
 	defer stop()
-	eventually(t, ready(hooks))
+	expect.Eventually(t, ready(hooks))
 	old := s.resource()
 	old.Version = "v1alpha1"
 	pizzas := c.Resource(old).Namespace("default")
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		_, err := pizzas.Create(t.Context(), s.pizza("salami", "salami"), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
@@ -74,7 +74,7 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 			longest, last = max(longest, time.Since(last)), time.Now()
 		}
 	})
-	theirs, _, _ := newCA(t, "somebody")
+	theirs, _, _ := webhooktest.SelfSigned(t, "somebody")
 	encoded := base64.StdEncoding.EncodeToString(theirs)
 	overwritten, repaired := tier.Pick(15, 30), 0
 	overwrite := func() {
@@ -87,7 +87,7 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 			repaired++
 		}
 	}
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		events, err := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace("default").List(t.Context(), metav1.ListOptions{
 			FieldSelector: "reason=CABundleOverwritten,type=Warning,involvedObject.kind=CustomResourceDefinition,involvedObject.name=" + crd,
 		})
@@ -98,7 +98,7 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 	})
 	asked()
 	asking.Wait()
-	eventually(t, func() error { // faster than it may be written again
+	expect.Eventually(t, func() error { // faster than it may be written again
 		overwrite()
 		err := hooks.Check(nil)
 		if err == nil || !strings.Contains(err.Error(), `another writer changes the CA bundle repeatedly, with the field managers ["somebody"]`) {
@@ -131,22 +131,17 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 func (c cluster) serve(t *testing.T, s *shop, name string) (hooks *registration.Webhooks, ca []byte) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	hooks, err = registration.New(name, append(s.options(), registration.URL(fmt.Sprint("https://", l.Addr())))...)
-	check(t, err)
-	ca, chain, key := newCA(t, hooks.Hosts()[0])
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	check(t, os.WriteFile(certFile, chain, 0o600))
-	check(t, os.WriteFile(keyFile, key, 0o600))
-	certs, err := webhook.Files(certFile, keyFile)
-	check(t, err)
+	expect.NoError(t, err)
+	ca, chain, key := webhooktest.SelfSigned(t, hooks.Hosts()[0])
+	certs := webhooktest.Files(t, chain, key)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- webhook.Serve(ctx, l, hooks, certs) }()
 	t.Cleanup(func() {
 		cancel()
-		check(t, <-served)
+		expect.NoError(t, <-served)
 	})
 	c.apply(t, hooks)
 	return hooks, ca

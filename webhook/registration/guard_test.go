@@ -28,6 +28,9 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -61,27 +64,27 @@ func newGuarded(t *testing.T, config *rest.Config, s *shop, as func(user string,
 	t.Helper()
 	g := &guarded{shop: s, name: "guarded", namespace: "guarded-system", plural: "pizzas"}
 	typed, err := kubernetes.NewForConfig(config)
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = typed.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "guarded"},
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"", "admissionregistration.k8s.io", "apiextensions.k8s.io"}, Resources: []string{"*"}}},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = typed.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "guarded"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "cook", Namespace: g.namespace}},
 		RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", APIGroup: rbacv1.GroupName, Name: "guarded"},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	g.admin, err = dynamic.NewForConfig(config)
-	check(t, err)
+	expect.NoError(t, err)
 	g.operator, err = dynamic.NewForConfig(as("system:serviceaccount:"+g.namespace+":cook", "system:serviceaccounts"))
-	check(t, err)
+	expect.NoError(t, err)
 	g.inGroup, err = dynamic.NewForConfig(as("system:serviceaccount:"+g.namespace+":cook", "system:masters"))
-	check(t, err)
+	expect.NoError(t, err)
 	for _, namespace := range []string{g.namespace, "other-" + g.namespace} {
 		_, err = g.admin.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(), object("v1", "Namespace", namespace), metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	return g
 }
@@ -90,10 +93,10 @@ func newGuarded(t *testing.T, config *rest.Config, s *shop, as func(user string,
 func (g *guarded) install(t *testing.T, hooks *registration.Webhooks) {
 	t.Helper()
 	text, err := hooks.Manifests(nil)
-	check(t, err)
-	for _, u := range objects(t, text) {
+	expect.NoError(t, err)
+	for _, u := range testobj.ParseAll(t, text) {
 		applied, err := g.admin.Resource(resourceOf(u)).Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "deployer"})
-		check(t, err)
+		expect.NoError(t, err)
 		if strings.HasPrefix(u.GetKind(), "ValidatingAdmissionPolicy") {
 			if diff := cmp.Diff(u.Object["spec"], applied.Object["spec"]); diff != "" {
 				t.Errorf("a replica sees a difference in the %s (-declared +found):\n%s", u.GetKind(), diff)
@@ -101,8 +104,8 @@ func (g *guarded) install(t *testing.T, hooks *registration.Webhooks) {
 		}
 	}
 	_, err = g.secrets(g.admin).Create(t.Context(), g.secret(), metav1.CreateOptions{})
-	check(t, err)
-	eventually(t, func() error {
+	expect.NoError(t, err)
+	expect.Eventually(t, func() error {
 		_, err := g.operator.Resource(mutating).Patch(t.Context(), g.name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{DryRun: []string{"All"}})
 		if err == nil {
 			return fmt.Errorf("not guarded yet")
@@ -318,8 +321,8 @@ func (g *guarded) denied() map[string]attempt {
 func (g *guarded) recreated(hooks *registration.Webhooks, t *testing.T) map[string]attempt {
 	all := map[string]attempt{}
 	text, err := hooks.Manifests(nil)
-	check(t, err)
-	for _, u := range objects(t, text) {
+	expect.NoError(t, err)
+	for _, u := range testobj.ParseAll(t, text) {
 		if !strings.HasPrefix(u.GetKind(), "ValidatingAdmissionPolicy") && u.GetName() != "sauces."+g.group {
 			all[u.GetKind()] = g.create(resourceOf(u), u)
 		}
@@ -376,7 +379,7 @@ func bundled(pem string) func(u *unstructured.Unstructured) error {
 // allows checks that the guard allows the requests of the packages registration and authority.
 func (g *guarded) allows(t *testing.T) {
 	t.Helper()
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	pem := base64.StdEncoding.EncodeToString(ca)
 	type named struct {
 		name string
@@ -417,16 +420,16 @@ func (g *guarded) allowsOtherObjects(t *testing.T) {
 	other := *g
 	other.name, other.namespace, other.plural = "other", "other-"+g.namespace, "others"
 	definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "others."+g.group)
-	check(t, unstructured.SetNestedMap(definition.Object, map[string]any{
+	expect.NoError(t, unstructured.SetNestedMap(definition.Object, map[string]any{
 		"group": g.group, "scope": "Namespaced", "names": map[string]any{"kind": "Other", "plural": "others"},
 		"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
 	}, "spec"))
-	check(t, other.create(definitions, definition)(t.Context(), g.operator))
-	check(t, other.createConfiguration(mutating, map[string]any{"name": "other"})(t.Context(), g.admin))
-	check(t, other.create(secrets, other.secret("type", `"example.com/other"`))(t.Context(), g.operator))
+	expect.NoError(t, other.create(definitions, definition)(t.Context(), g.operator))
+	expect.NoError(t, other.createConfiguration(mutating, map[string]any{"name": "other"})(t.Context(), g.admin))
+	expect.NoError(t, other.create(secrets, other.secret("type", `"example.com/other"`))(t.Context(), g.operator))
 	for _, r := range []schema.GroupVersionResource{definitions, mutating, secrets} {
-		check(t, other.json(r, "add", "/metadata/labels", `{"a":"b"}`)(t.Context(), g.operator))
-		check(t, other.delete(r)(t.Context(), g.operator))
+		expect.NoError(t, other.json(r, "add", "/metadata/labels", `{"a":"b"}`)(t.Context(), g.operator))
+		expect.NoError(t, other.delete(r)(t.Context(), g.operator))
 	}
 }
 
@@ -465,8 +468,8 @@ func (g *guarded) holds(t *testing.T) {
 	var many []any
 	for i := range 60 {
 		var hook, rule map[string]any
-		check(t, json.Unmarshal([]byte(evilWebhook), &hook))
-		check(t, json.Unmarshal(fmt.Appendf(nil, `{"operations":["*"],"apiGroups":["%d.%s"],"apiVersions":["*"],"resources":["*/*"]}`, i, g.group), &rule))
+		expect.NoError(t, json.Unmarshal([]byte(evilWebhook), &hook))
+		expect.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"operations":["*"],"apiGroups":["%d.%s"],"apiVersions":["*"],"resources":["*/*"]}`, i, g.group), &rule))
 		hook["name"], hook["rules"] = fmt.Sprintf("hook%d.%s", i, g.group), slices.Repeat([]any{rule}, 100)
 		hook["matchConditions"] = []any{map[string]any{"name": "long", "expression": strings.Repeat("true && ", 100) + "true"}}
 		many = append(many, hook)
@@ -485,14 +488,14 @@ func (g *guarded) holds(t *testing.T) {
 		`{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://evil.example.com"},"conversionReviewVersions":["v1"]}}`))
 
 	// A finalizer whose list of the objects fails, because their cache is not ready, may wait five minutes for its next attempt.
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		_, err := g.admin.Resource(schema.GroupVersionResource{Group: g.group, Version: "v1", Resource: g.plural}).List(t.Context(), metav1.ListOptions{})
 		return err
 	})
 	for _, r := range []schema.GroupVersionResource{mutating, validating, definitions, secrets} {
 		must("an administrator deletes", g.admin, g.delete(r))
 	}
-	eventually(t, func() error { // its finalizer takes a moment
+	expect.Eventually(t, func() error { // its finalizer takes a moment
 		client, name := g.resource(g.admin, definitions)
 		_, err := client.Get(t.Context(), name, metav1.GetOptions{})
 		if err == nil {
@@ -521,7 +524,7 @@ func TestGuard_RealControlPlane(t *testing.T) {
 	c := newCluster(t)
 	newGuarded(t, c.Config(), newShop(t, "guarded.example.com"), func(user string, groups ...string) *rest.Config {
 		config, err := c.User(user, groups...)
-		check(t, err)
+		expect.NoError(t, err)
 		return config
 	}).holds(t)
 }
@@ -532,17 +535,17 @@ func TestGuard_NoTypeWarnings(t *testing.T) {
 	c := newCluster(t)
 	g := &guarded{shop: newShop(t, "types.example.com"), name: "types", namespace: "types", plural: "pizzas"}
 	text, err := g.declare(t).Manifests(nil)
-	check(t, err)
+	expect.NoError(t, err)
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	resources, err := restmapper.GetAPIGroupResources(client)
-	check(t, err)
+	expect.NoError(t, err)
 	checker := policyvalidating.TypeChecker{
 		SchemaResolver: &resolver.ClientDiscoveryResolver{Discovery: client}, RestMapper: restmapper.NewDiscoveryRESTMapper(resources),
 	}
-	all := objects(t, text)
+	all := testobj.ParseAll(t, text)
 	var policy admissionregistrationv1.ValidatingAdmissionPolicy
-	check(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(all[len(all)-2].Object, &policy, true))
+	expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(all[len(all)-2].Object, &policy, true))
 	for _, w := range checker.Check(&policy) {
 		t.Errorf("%s: %s", w.FieldRef, w.Warning)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -46,7 +48,7 @@ func restaurant(t testing.TB) (all [][]byte) {
 	t.Helper()
 	for _, resource := range []string{"pizzas", "toppings"} {
 		text, err := os.ReadFile("../../examples/pizza/config/crd/restaurant.programming-kubernetes.info_" + resource + ".yaml")
-		check(t, err)
+		expect.NoError(t, err)
 		all = append(all, text)
 	}
 	return all
@@ -135,10 +137,10 @@ func admitScale() http.Handler {
 func manifest(t testing.TB, hooks *registration.Webhooks, into runtime.Object) {
 	t.Helper()
 	text, err := hooks.Manifests(nil)
-	check(t, err)
-	for _, u := range objects(t, text) {
+	expect.NoError(t, err)
+	for _, u := range testobj.ParseAll(t, text) {
 		if u.GetKind() == map[bool]string{true: "MutatingWebhookConfiguration", false: "ValidatingWebhookConfiguration"}[isMutating(into)] {
-			check(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, into, true))
+			expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, into, true))
 			return
 		}
 	}

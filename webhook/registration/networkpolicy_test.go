@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -53,19 +54,19 @@ func TestNetworkPolicy_RealControlPlane(t *testing.T) {
 	option := registration.NetworkPolicy(map[string]string{"app": "pizza"}, 8443, []string{"10.0.0.0/28", "fd00::/64"}, prometheus)
 	options := append(s.options(), registration.Service(namespace, "pizza-operator"), registration.Guard("cook", ""))
 	hooks, err := registration.New("networkpolicy", append(options, option)...)
-	check(t, err)
+	expect.NoError(t, err)
 	without, err := registration.New("networkpolicy", options...)
-	check(t, err)
+	expect.NoError(t, err)
 	if diff := cmp.Diff(without.PolicyRules(), hooks.PolicyRules()); diff != "" {
 		t.Errorf("the policy needs permissions (-without +with):\n%s", diff)
 	}
 
 	text, err := hooks.Manifests(nil)
-	check(t, err)
+	expect.NoError(t, err)
 	client, err := kubernetes.NewForConfig(c.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	found := 0
 	for document := range strings.SplitSeq(string(text), "---\n") {
 		if !strings.Contains(document, "kind: NetworkPolicy\n") {
@@ -73,7 +74,7 @@ func TestNetworkPolicy_RealControlPlane(t *testing.T) {
 		}
 		found++
 		var policy networkingv1.NetworkPolicy
-		check(t, yaml.UnmarshalStrict([]byte(document), &policy))
+		expect.NoError(t, yaml.UnmarshalStrict([]byte(document), &policy))
 		block := func(cidr string) networkingv1.NetworkPolicyPeer {
 			return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr}}
 		}
@@ -93,7 +94,7 @@ func TestNetworkPolicy_RealControlPlane(t *testing.T) {
 			t.Errorf("(-want +printed):\n%s", diff)
 		}
 		created, err := client.NetworkingV1().NetworkPolicies(namespace).Create(t.Context(), &policy, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-		check(t, err)
+		expect.NoError(t, err)
 		want.Spec.Ingress[0].Ports[0].Protocol = new(corev1.ProtocolTCP) // the default
 		if diff := cmp.Diff(want.Spec, created.Spec); diff != "" {
 			t.Errorf("(-want +created):\n%s", diff)
@@ -113,14 +114,14 @@ func TestNetworkPolicy_RealControlPlane(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- hooks.Inject(ctx, config, nil) }()
-	eventually(t, func() error { // the other five objects are not in the cluster
+	expect.Eventually(t, func() error { // the other five objects are not in the cluster
 		if n := len(hooks.Differences()); n != 5 {
 			return fmt.Errorf("%d differences, want 5", n)
 		}
 		return nil
 	})
 	stop()
-	check(t, <-ended)
+	expect.NoError(t, <-ended)
 	close(reads)
 	for path := range reads {
 		if strings.Contains(path, "networkpolicies") {

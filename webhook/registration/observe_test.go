@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func newGuard(t *testing.T) (w *Webhooks, binding *object) {
@@ -27,9 +29,7 @@ func newGuard(t *testing.T) (w *Webhooks, binding *object) {
 		Validating("a.example.com", "/a", http.NotFoundHandler(), func(w *admissionregistrationv1.ValidatingWebhook) {
 			w.Rules = make([]admissionregistrationv1.RuleWithOperations, 1)
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return w, w.objects[len(w.objects)-1]
 }
 
@@ -58,9 +58,7 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 			u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.declared)}
 			change(u.Object["spec"].(map[string]any))
 			_ = client.Tracker().Delete(o.resource, "", o.name)
-			if err := client.Tracker().Add(u); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, client.Tracker().Add(u))
 		}
 		for i, step := range []struct {
 			change func()
@@ -108,9 +106,8 @@ func TestGuard_Mistakes(t *testing.T) {
 		`namespace "" of the operator, expected a name, which Guard and NetworkPolicy need: set OwnNamespace`:    {URL("https://127.0.0.1"), Guard("c", "d")},
 		`namespace "a.b" of the operator, expected a name, which Guard and NetworkPolicy need: set OwnNamespace`: {URL("https://127.0.0.1"), OwnNamespace("a.b"), Guard("c", "d")},
 	} {
-		if _, err := New("a", options...); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		_, err := New("a", options...)
+		expect.ErrorContains(t, err, want)
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -75,11 +78,7 @@ func TestNew_JoinsAllMistakes(t *testing.T) {
 			if err == nil || hooks != nil {
 				t.Fatal("there is no error")
 			}
-			for _, want := range c.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("no %q in:\n%v", want, err)
-				}
-			}
+			expect.ErrorContains(t, err, c.want...)
 			for line := range strings.Lines(err.Error()) {
 				if strings.HasPrefix(line, "registration: registration") {
 					t.Error(line)
@@ -167,7 +166,7 @@ func TestManifests_Defaults(t *testing.T) {
 		"cluster-scoped":          {[]registration.Option{registration.URL("https://localhost"), registration.Definitions(restaurant(t)...), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", admitMetadata(toppingKind))}, &metav1.LabelSelector{}},
 	} {
 		hooks, err := registration.New("p", append(c.opts, s.definitions(), s.noConversion())...)
-		check(t, err)
+		expect.NoError(t, err)
 		got := validatingConfiguration(t, hooks).Webhooks[0]
 		want := admissionregistrationv1.ValidatingWebhook{
 			Name: got.Name, ClientConfig: got.ClientConfig, Rules: got.Rules,
@@ -201,7 +200,7 @@ func TestManifests_AuthorsChoices(t *testing.T) {
 			w.MatchConditions = append(w.MatchConditions, condition("b"))
 		},
 	))
-	check(t, err)
+	expect.NoError(t, err)
 	var got admissionregistrationv1.MutatingWebhookConfiguration
 	manifest(t, hooks, &got)
 	rule := anyRule
@@ -235,11 +234,11 @@ func TestDefinitions_KeepWhatTheyHave(t *testing.T) {
 	text := "# two definitions\n--- # the first\n" + string(s.definition()) + "--- \n" + single + "...\n---\n# nothing\n"
 	hooks := declare(t, "p", registration.Definitions([]byte(text)), s.conversion(), registration.Annotations(map[string]string{"a": "b"}))
 	got, err := hooks.Manifests(nil)
-	check(t, err)
+	expect.NoError(t, err)
 	if strings.Contains(string(got), "caBundle") || strings.Contains(string(got), "null") {
 		t.Errorf("there is noise in\n%s", got)
 	}
-	want := slices.Concat(objects(t, s.definition()), objects(t, []byte(single)))
+	want := slices.Concat(testobj.ParseAll(t, s.definition()), testobj.ParseAll(t, []byte(single)))
 	for _, u := range want {
 		delete(u.Object, "status")
 		delete(u.Object["metadata"].(map[string]any), "creationTimestamp")
@@ -248,11 +247,11 @@ func TestDefinitions_KeepWhatTheyHave(t *testing.T) {
 	want[0].Object["spec"].(map[string]any)["conversion"] = map[string]any{
 		"strategy": "Webhook",
 		"webhook": map[string]any{
-			"clientConfig":             map[string]any{"service": map[string]any{"namespace": "pizza-system", "name": "pizza-operator", "path": "/convert", "port": 443.0}},
+			"clientConfig":             map[string]any{"service": map[string]any{"namespace": "pizza-system", "name": "pizza-operator", "path": "/convert", "port": int64(443)}},
 			"conversionReviewVersions": []any{"v1", "v1beta1"},
 		},
 	}
-	if diff := cmp.Diff(want, objects(t, got)); diff != "" {
+	if diff := cmp.Diff(want, testobj.ParseAll(t, got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if !strings.Contains(string(got), "maximum: 9223372036854775807\n") {
@@ -267,11 +266,11 @@ func TestManifests_WrongBundle(t *testing.T) {
 	if text, err := hooks.Manifests([]byte("garbage")); err == nil || text != nil {
 		t.Errorf("got %s", text)
 	}
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	text, err := hooks.Manifests(ca)
-	check(t, err)
-	for _, u := range objects(t, text) {
-		check(t, carry(t, ca, u))
+	expect.NoError(t, err)
+	for _, u := range testobj.ParseAll(t, text) {
+		expect.NoError(t, carry(t, ca, u))
 	}
 }
 
@@ -323,7 +322,7 @@ func TestPolicyRules_LimitedToObjects(t *testing.T) {
 func TestInject_UselessConfig(t *testing.T) {
 	s := newShop(t, "example.com")
 	hooks := declare(t, "p", s.options()...)
-	ca, _, _ := newCA(t, "localhost")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	if err := hooks.Inject(t.Context(), &rest.Config{Host: "http://a b"}, newBundle(ca)); err == nil || !strings.HasPrefix(err.Error(), "registration: ") {
 		t.Errorf("got %v", err)
 	}

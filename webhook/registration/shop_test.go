@@ -2,14 +2,10 @@ package registration_test
 
 import (
 	"context"
-	"encoding/pem"
 	"fmt"
-	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -35,7 +30,7 @@ type shop struct {
 func newShop(t testing.TB, group string) *shop {
 	t.Helper()
 	s := &shop{group, conversion.NewRegistry(runtime.NewScheme())}
-	check(t, conversion.AddFields(s.registry, s.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+	expect.NoError(t, conversion.AddFields(s.registry, s.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
 	return s
 }
 
@@ -134,7 +129,7 @@ func (s *shop) pizza(name, topping string) *unstructured.Unstructured {
 func declare(t testing.TB, name string, opts ...registration.Option) *registration.Webhooks {
 	t.Helper()
 	hooks, err := registration.New(name, append(opts, registration.Service("pizza-system", "pizza-operator"))...)
-	check(t, err)
+	expect.NoError(t, err)
 	return hooks
 }
 
@@ -160,15 +155,6 @@ func (b *bundle) set(pem []byte) {
 	b.pem = pem
 }
 
-// newCA returns a CA certificate, and a serving certificate for the host that it has signed.
-func newCA(t testing.TB, host string) (ca, chain, key []byte) {
-	t.Helper()
-	chain, key, err := cert.GenerateSelfSignedCertKey(host, []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	check(t, err)
-	_, ca = pem.Decode(chain)
-	return ca, chain, key
-}
-
 // inject injects the bundle until the test ends, or the returned function is called.
 func inject(t testing.TB, hooks *registration.Webhooks, config *rest.Config, b registration.Bundle) (stop func()) {
 	t.Helper()
@@ -185,43 +171,7 @@ func inject(t testing.TB, hooks *registration.Webhooks, config *rest.Config, b r
 	return stop
 }
 
-// eventually waits until there is no error, and returns how long that took.
-func eventually(t testing.TB, f func() error) time.Duration {
-	t.Helper()
-	begin := time.Now()
-	for {
-		err := f()
-		if err == nil {
-			return time.Since(begin)
-		}
-		if time.Since(begin) > 2*time.Minute {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
 // ready is what /readyz asks.
 func ready(hooks *registration.Webhooks) func() error {
 	return func() error { return hooks.Check(nil) }
-}
-
-// objects returns the objects of a YAML text.
-func objects(t testing.TB, text []byte) (all []*unstructured.Unstructured) {
-	t.Helper()
-	for _, doc := range strings.Split("\n"+string(text), "\n---\n") {
-		u := &unstructured.Unstructured{}
-		check(t, yaml.Unmarshal([]byte(doc), &u.Object))
-		if u.Object != nil {
-			all = append(all, u)
-		}
-	}
-	return all
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -1,23 +1,15 @@
 package registration
 
 import (
-	"encoding/pem"
 	"slices"
 	"testing"
 
-	"k8s.io/client-go/util/cert"
+	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
 func TestTrusts_AllCertificates(t *testing.T) {
-	newCert := func(host string) []byte {
-		chain, _, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, ca := pem.Decode(chain)
-		return ca
-	}
-	a, b := newCert("a"), newCert("b")
+	a, _, _ := webhooktest.SelfSigned(t, "a")
+	b, _, _ := webhooktest.SelfSigned(t, "b")
 	garbage := []byte("# somebody's\n")
 	for name, c := range map[string]struct {
 		bundle, pem []byte

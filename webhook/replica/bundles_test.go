@@ -1,13 +1,11 @@
 package replica
 
 import (
-	"encoding/pem"
 	"net/http"
 	"slices"
 	"testing"
 
-	"k8s.io/client-go/util/cert"
-
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -19,15 +17,9 @@ func (text) Check(*http.Request) error { return nil }
 // Without the certificates of one source, there are none that could be written. Inject reports a bundle
 // that is invalid.
 func TestBundles_OneMissing(t *testing.T) {
-	newCA := func() text {
-		chain, _, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, ca := pem.Decode(chain)
-		return text(ca)
-	}
-	a, b := newCA(), newCA()
+	first, _, _ := webhooktest.SelfSigned(t, "localhost")
+	second, _, _ := webhooktest.SelfSigned(t, "localhost")
+	a, b := text(first), text(second)
 	for name, c := range map[string]struct {
 		all  []registration.Bundle
 		want []text // one of them

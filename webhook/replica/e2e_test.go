@@ -2,7 +2,6 @@ package replica_test
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -33,14 +32,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/test/balancer"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/tier"
+	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/authority"
 	"github.com/crdkit/crdkit/webhook/metrics"
@@ -99,32 +99,30 @@ func openOn(t *testing.T, cp *controlplane.ControlPlane) *town {
 	n := towns.Add(1)
 	group, system, operator := fmt.Sprintf("town%d.example.com", n), fmt.Sprintf("pizza-system-%d", n), fmt.Sprintf("pizza-operator-%d", n)
 	client, err := dynamic.NewForConfig(cp.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	typed, err := kubernetes.NewForConfig(cp.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	// The API server resolves such a Service to localhost, and the port of the webhook's
 	// client configuration (apiserver/pkg/util/proxy, ResolveCluster).
 	_, err = typed.CoreV1().Services(system).Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "pizza-operator"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	defined := definition(group)
-	var crd unstructured.Unstructured
-	check(t, yaml.Unmarshal(defined, &crd.Object))
-	_, err = client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), &crd, metav1.CreateOptions{})
-	check(t, err)
+	_, err = client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), testobj.Parse(t, string(defined)), metav1.CreateOptions{})
+	expect.NoError(t, err)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	b := balancer.New(l)
 	t.Cleanup(b.Close)
 	c := &town{ControlPlane: cp, group: group, operator: operator, system: system, config: cp.Config(), client: client, balancer: b}
 	c.hooks = func(extra ...registration.Option) *registration.Webhooks {
 		registry := conversion.NewRegistry(runtime.NewScheme())
-		check(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+		expect.NoError(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
 		validate := admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 			if toppings, _, _ := unstructured.NestedString(u.Object, "spec", "toppings"); toppings == "pineapple" {
 				return field.ErrorList{field.Invalid(field.NewPath("spec", "toppings"), toppings, "not in this house")}, nil
@@ -138,7 +136,7 @@ func openOn(t *testing.T, cp *controlplane.ControlPlane) *town {
 			registration.Conversion("/convert", conversion.NewHandler(registry)),
 			registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(registry), validate)),
 		}, extra...)...)
-		check(t, err)
+		expect.NoError(t, err)
 		return hooks
 	}
 	return c
@@ -157,7 +155,7 @@ func (c *town) pizzas(version string) dynamic.ResourceInterface {
 func (c *town) order(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
-		eventually(t, func() error {
+		expect.Eventually(t, func() error {
 			_, err := c.pizzas("v1").Create(t.Context(), c.pizza("v1", "p"+strconv.Itoa(i), "salami"), metav1.CreateOptions{})
 			return err
 		})
@@ -179,14 +177,32 @@ func (c *town) informer(version string) cache.SharedIndexInformer {
 func (c *town) apply(t *testing.T, hooks *registration.Webhooks) {
 	t.Helper()
 	text, err := hooks.Manifests(nil)
-	check(t, err)
-	for _, document := range strings.Split(string(text), "---\n")[1:] {
-		obj := &unstructured.Unstructured{}
-		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
+	expect.NoError(t, err)
+	for _, obj := range testobj.ParseAll(t, text) {
 		resource, _ := meta.UnsafeGuessKindToResource(obj.GroupVersionKind())
 		_, err := c.client.Resource(resource).Apply(t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: "deployer", Force: true})
-		check(t, err)
+		expect.NoError(t, err)
 	}
+}
+
+// awaitReady waits until the Service sends requests to a replica.
+func (c *town) awaitReady(t *testing.T, addr string) {
+	t.Helper()
+	expect.Eventually(t, func() error {
+		if !c.balancer.IsReady(addr) {
+			return errors.New(readyz(addr))
+		}
+		return nil
+	})
+}
+
+// awaitOrder waits until a pizza can be created, because the API server has heard of the CA.
+func (c *town) awaitOrder(t *testing.T) {
+	t.Helper()
+	expect.Eventually(t, func() error {
+		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "first", "salami"), metav1.CreateOptions{})
+		return err
+	})
 }
 
 // install applies the manifests, and starts a replica.
@@ -200,7 +216,7 @@ func (c *town) install(t *testing.T, hooks *registration.Webhooks, opts ...repli
 func (c *town) start(t *testing.T, hooks *registration.Webhooks, opts ...replica.Option) (addr string, stop func() error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	addr = l.Addr().String()
 	c.balancer.Add(addr)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -220,28 +236,6 @@ func (c *town) start(t *testing.T, hooks *registration.Webhooks, opts ...replica
 		}
 	})
 	return addr, stop
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func eventually(t testing.TB, f func() error) time.Duration {
-	t.Helper()
-	begin := time.Now()
-	for {
-		err := f()
-		if err == nil {
-			return time.Since(begin)
-		}
-		if time.Since(begin) > 2*time.Minute {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 func (c *town) pizza(version, name, topping string) *unstructured.Unstructured {
@@ -297,7 +291,7 @@ func TestRun_FirstReplica(t *testing.T) {
 		t.Error(err)
 	}
 	families, err := registry.Gather()
-	check(t, err)
+	expect.NoError(t, err)
 	changes := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -318,10 +312,8 @@ func TestRun_FirstReplica(t *testing.T) {
 		t.Errorf("the informer has %d pizzas", got)
 	}
 	_, err = c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
-	if err == nil || !strings.Contains(err.Error(), "not in this house") {
-		t.Errorf("the answer is %v", err)
-	}
-	check(t, stop())
+	expect.ErrorContains(t, err, "not in this house")
+	expect.NoError(t, stop())
 }
 
 func readyz(addr string) string {
@@ -371,7 +363,7 @@ func TestRun_StopsInOrder(t *testing.T) {
 		replica.Ready("kitchen", func(*http.Request) error { return nil }),
 		replica.Server(webhook.ShutdownDelay(time.Second)))
 	<-ready
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[+]kitchen ok") || strings.Contains(got, "[-]") {
 			return errors.New(got)
 		}
@@ -390,14 +382,14 @@ func TestRun_StopsInOrder(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 	<-stops // at the same time as /readyz
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[-]shutdown failed") {
 			return errors.New(got)
 		}
 		return nil
 	})
 	note("/readyz says that it is leaving")
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			_ = conn.Close()
 			return errors.New("the listener is open")
@@ -406,8 +398,8 @@ func TestRun_StopsInOrder(t *testing.T) {
 	})
 	note("the listener is closed")
 	close(answer)
-	check(t, <-done)
-	check(t, <-stopped)
+	expect.NoError(t, <-done)
+	expect.NoError(t, <-stopped)
 	if !informer.IsStopped() {
 		t.Error("the informer has not stopped")
 	}
@@ -421,7 +413,7 @@ func TestRun_StopsInOrder(t *testing.T) {
 func TestController_Fails(t *testing.T) {
 	c := open(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	hooks := c.hooks()
 	c.apply(t, hooks)
 	err = replica.Run(t.Context(), c.Config(), l, hooks,
@@ -440,13 +432,13 @@ func TestInformer_MayNotList(t *testing.T) {
 	c := open(t)
 	c.order(t, 1)
 	nobody, err := c.User("nobody")
-	check(t, err)
+	expect.NoError(t, err)
 	client, err := dynamic.NewForConfig(nobody)
-	check(t, err)
+	expect.NoError(t, err)
 	mayNot := *c
 	mayNot.client = client
 	addr, _ := c.install(t, c.hooks(), replica.Informer("pizzas", c.informer("v1alpha1")), replica.Informer("others", mayNot.informer("v1")))
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[+]informer-pizzas ok") {
 			return errors.New(got)
 		}
@@ -467,32 +459,32 @@ func TestRun_NamespacedOperator(t *testing.T) {
 	c := open(t)
 	c.order(t, 3)
 	user, err := c.User("cook")
-	check(t, err)
+	expect.NoError(t, err)
 	admin, err := kubernetes.NewForConfig(c.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	// All that the registration and the authority need, and pizzas in one namespace.
 	hooks := c.hooks()
 	rules := append(hooks.PolicyRules(), rbacv1.PolicyRule{Verbs: []string{"create", "get", "update", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}})
 	_, err = admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, Rules: rules}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	subjects := []rbacv1.Subject{{Kind: "User", Name: "cook"}}
 	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "cook"},
 		Rules: []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{c.group}, Resources: []string{"pizzas"}}}}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	cook := *c
 	cook.config = user
 	cook.client, err = dynamic.NewForConfig(user)
-	check(t, err)
+	expect.NoError(t, err)
 	cook.namespace = "default"
 	informer := cook.informer("v1alpha1")
 	begin := time.Now()
 	c.apply(t, hooks)
 	cook.start(t, hooks, replica.Informer("pizzas", informer))
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if !informer.HasSynced() {
 			return errors.New("the informer has not synced")
 		}
@@ -505,23 +497,11 @@ func TestRun_NamespacedOperator(t *testing.T) {
 // while a replica of this one serves. It serves on, and so does one that starts then.
 func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 	c := open(t)
-	isReady := func(addr string) {
-		t.Helper()
-		eventually(t, func() error {
-			if !c.balancer.IsReady(addr) {
-				return errors.New(readyz(addr))
-			}
-			return nil
-		})
-	}
 	registry := prometheus.NewRegistry()
 	inTime := replica.Server(webhook.ShutdownDelay(3 * time.Second)) // for a busy machine to notice
 	first, stop := c.install(t, c.hooks(), inTime, replica.Metrics(func(status webhook.Status) error { return metrics.Prometheus(registry, status) }))
-	isReady(first)
-	eventually(t, func() error { // the API server has heard of the CA
-		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "first", "salami"), metav1.CreateOptions{})
-		return err
-	})
+	c.awaitReady(t, first)
+	c.awaitOrder(t)
 	second := registration.Validating("second.pizzas.example.com", "/second", admission.NewHandler(runtime.NewScheme(),
 		admission.Validate(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }, admission.ForKind(c.kind("v1")))),
 		func(w *admissionregistrationv1.ValidatingWebhook) {
@@ -552,40 +532,40 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 	c.apply(t, next)
 	want := fmt.Sprintf("# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration, definition or guard that is not as it is declared.\n# TYPE crdkit_webhook_registration_difference gauge\n"+
 		"crdkit_webhook_registration_difference{field=\"webhooks[second.pizzas.example.com]\",kind=\"ValidatingWebhookConfiguration\",name=%q} 1\n", c.operator)
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		return testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_registration_difference")
 	})
 	restarted, stopRestarted := c.start(t, c.hooks(), inTime)
-	isReady(restarted)
-	check(t, stop())
+	c.awaitReady(t, restarted)
+	expect.NoError(t, stop())
 	updated, _ := c.start(t, next)
-	isReady(updated)
-	check(t, stopRestarted())
+	c.awaitReady(t, updated)
+	expect.NoError(t, stopRestarted())
 }
 
 // An operator outside of the cluster has no namespace, and keeps its CA in the namespace default.
 func TestRun_URLWithoutNamespace(t *testing.T) {
 	c := open(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	expect.NoError(t, err)
 	url := "https://" + l.Addr().String()
 	registry := conversion.NewRegistry(runtime.NewScheme())
-	check(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+	expect.NoError(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
 	hooks, err := registration.New(c.operator, registration.URL(url), registration.Definitions(definition(c.group)), registration.Conversion("/convert", conversion.NewHandler(registry)))
-	check(t, err)
+	expect.NoError(t, err)
 	c.apply(t, hooks)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- replica.Run(ctx, c.Config(), l, hooks, replica.Server(webhook.ShutdownDelay(0))) }()
 	c.order(t, 1)
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		_, err := c.pizzas("v1alpha1").Get(t.Context(), "p0", metav1.GetOptions{})
 		return err
 	})
 	_, err = c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("default").Get(t.Context(), c.operator+"-webhook", metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	stop()
-	check(t, <-ended)
+	expect.NoError(t, <-ended)
 }
 
 // The certificates may come from files.
@@ -593,13 +573,13 @@ func TestCertificates_FromFiles(t *testing.T) {
 	c := open(t)
 	certs, bundle := c.files(t)
 	addr, _ := c.install(t, c.hooks(), replica.Certificates(certs, bundle))
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[+]certificate ok") || !strings.Contains(got, "[+]ca-bundle ok") || strings.Contains(got, "[-]") {
 			return errors.New(got)
 		}
 		return nil
 	})
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
 		if err == nil || !strings.Contains(err.Error(), "not in this house") {
 			return fmt.Errorf("the answer is %w", err)
@@ -615,18 +595,12 @@ func TestCertificates_FromFiles(t *testing.T) {
 func (c *town) files(t *testing.T) (*webhook.FileCertificates, *registration.FileBundle) {
 	t.Helper()
 	host := "pizza-operator." + c.system + ".svc"
-	chain, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host})
-	check(t, err)
-	_, ca := pem.Decode(chain)
-	dir := t.TempDir()
-	for name, text := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": ca} {
-		check(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
-	}
-	certs, err := webhook.Files(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	check(t, err)
-	bundle, err := registration.BundleFile(filepath.Join(dir, "ca.crt"))
-	check(t, err)
-	return certs, bundle
+	ca, chain, key := webhooktest.SelfSigned(t, host)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	expect.NoError(t, os.WriteFile(file, ca, 0o600))
+	bundle, err := registration.BundleFile(file)
+	expect.NoError(t, err)
+	return webhooktest.Files(t, chain, key), bundle
 }
 
 // TestTrust_NoRequestFails goes from certificates in files to the CA of the operator, and back. One
@@ -648,17 +622,9 @@ func TestTrust_NoRequestFails(t *testing.T) {
 	defer stopOrders()
 	for i, n := range tier.Pick([]int{0, 1, 2, 1}, []int{0, 1, 2, 3, 2, 1, 0}) {
 		addr, stopThis := c.start(t, c.hooks(), append(releases[n], replica.Server(webhook.ShutdownDelay(3*time.Second)))...)
-		eventually(t, func() error {
-			if !c.balancer.IsReady(addr) {
-				return errors.New(readyz(addr))
-			}
-			return nil
-		})
+		c.awaitReady(t, addr)
 		if i == 0 {
-			eventually(t, func() error { // the API server has heard of the CA
-				_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "first", "salami"), metav1.CreateOptions{})
-				return err
-			})
+			c.awaitOrder(t)
 			orders.Go(func() {
 				for n := 0; ordered.Err() == nil; n++ {
 					_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{})
@@ -671,7 +637,7 @@ func TestTrust_NoRequestFails(t *testing.T) {
 			})
 		} else {
 			time.Sleep(300 * time.Millisecond) // both serve
-			check(t, stop())
+			expect.NoError(t, stop())
 		}
 		time.Sleep(300 * time.Millisecond) // it serves alone
 		stop = stopThis
@@ -690,23 +656,15 @@ func TestTrust_ReplicasDoNotFight(t *testing.T) {
 	start := func(opts []replica.Option) (stop func() error) {
 		t.Helper()
 		addr, stop := c.start(t, c.hooks(), opts...)
-		eventually(t, func() error {
-			if !c.balancer.IsReady(addr) {
-				return errors.New(readyz(addr))
-			}
-			return nil
-		})
+		c.awaitReady(t, addr)
 		return stop
 	}
 	stop := start(files)
-	eventually(t, func() error { // the API server has heard of the CA
-		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "first", "salami"), metav1.CreateOptions{})
-		return err
-	})
+	c.awaitOrder(t)
 	writes := func() int64 {
 		t.Helper()
 		crd, err := crds.Get(t.Context(), "pizzas."+c.group, metav1.GetOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		return crd.GetGeneration()
 	}
 	var closed atomic.Int64
@@ -739,8 +697,8 @@ func TestTrust_ReplicasDoNotFight(t *testing.T) {
 		if n > step.most {
 			t.Errorf("%s: the definition was written %d times, expected at most %d", step.name, n, step.most)
 		}
-		check(t, stop())
-		check(t, next[0]())
+		expect.NoError(t, stop())
+		expect.NoError(t, next[0]())
 		stop = next[1]
 	}
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/authority"
@@ -54,26 +55,26 @@ func newVictim(t *testing.T, cp *controlplane.ControlPlane) *victim {
 	}
 	var err error
 	v.admin, err = kubernetes.NewForConfig(v.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	core, rbac := v.admin.CoreV1(), v.admin.RbacV1()
 	cook, role := metav1.ObjectMeta{Name: "cook", Namespace: v.system}, metav1.ObjectMeta{Name: v.operator}
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "cook", Namespace: v.system}}
 	_, err = core.ServiceAccounts(v.system).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: cook}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: role, Rules: v.guarded().PolicyRules()}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: role, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: v.operator}, Subjects: subjects}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = rbac.Roles(v.system).Create(t.Context(), &rbacv1.Role{ObjectMeta: cook, Rules: authority.PolicyRules(v.operator + "-webhook")}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = rbac.RoleBindings(v.system).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: cook, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	token, err := core.ServiceAccounts(v.system).CreateToken(t.Context(), "cook", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	v.config = rest.AnonymousClientConfig(v.Config())
 	v.config.QPS, v.config.BearerToken = -1, token.Status.Token
 	v.cook, err = kubernetes.NewForConfig(v.config)
-	check(t, err)
+	expect.NoError(t, err)
 	return v
 }
 
@@ -87,7 +88,7 @@ func (v *victim) mayAll(t *testing.T) bool {
 	review, err := v.cook.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	return review.Status.Allowed
 }
 
@@ -123,7 +124,7 @@ func (v *victim) attack(t *testing.T, url string, ca []byte) error {
 	t.Helper()
 	configurations := v.cook.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	c, err := configurations.Get(t.Context(), v.operator, metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	c.Webhooks = append(c.Webhooks, admissionregistrationv1.MutatingWebhook{
 		Name: "spy.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
@@ -140,9 +141,9 @@ func (v *victim) attack(t *testing.T, url string, ca []byte) error {
 func (v *victim) guards(t *testing.T) {
 	t.Helper()
 	configurations := v.cook.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		c, err := configurations.Get(t.Context(), v.operator, metav1.GetOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 		c.Labels = map[string]string{"a": "b"}
 		_, err = configurations.Update(t.Context(), c, metav1.UpdateOptions{DryRun: []string{"All"}})
 		if err == nil || !strings.Contains(err.Error(), denial) {
@@ -161,13 +162,13 @@ func (v *victim) administrate(t *testing.T) {
 	_, err := v.admin.CoreV1().Secrets("kube-system").Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "database-"}, StringData: map[string]string{"password": "xyzzy"},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = v.admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "admins-"},
 		Subjects:   []rbacv1.Subject{{Kind: "User", APIGroup: rbacv1.GroupName, Name: "alice"}},
 		RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", APIGroup: rbacv1.GroupName, Name: "cluster-admin"},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 }
 
 // TestGuard_StolenToken attacks with the token of the operator, first without the guard, so that it is known that the
@@ -182,8 +183,8 @@ func TestGuard_StolenToken(t *testing.T) {
 	if v.mayAll(t) {
 		t.Fatal("the operator may do everything before the attack")
 	}
-	check(t, v.attack(t, url, ca))
-	eventually(t, func() error { // the API server calls a new webhook after a moment
+	expect.NoError(t, v.attack(t, url, ca))
+	expect.Eventually(t, func() error { // the API server calls a new webhook after a moment
 		v.administrate(t)
 		if s.secret.Load() == nil || !v.mayAll(t) {
 			return errors.New("the attack has no effect yet")
@@ -195,15 +196,15 @@ func TestGuard_StolenToken(t *testing.T) {
 	}
 
 	// An administrator cleans up, and applies the manifests with the guard.
-	check(t, v.admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(t.Context(), v.operator, metav1.DeleteOptions{}))
+	expect.NoError(t, v.admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(t.Context(), v.operator, metav1.DeleteOptions{}))
 	bindings, err := v.admin.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	for _, b := range bindings.Items {
 		if strings.HasPrefix(b.Name, "admins-") {
-			check(t, v.admin.RbacV1().ClusterRoleBindings().Delete(t.Context(), b.Name, metav1.DeleteOptions{}))
+			expect.NoError(t, v.admin.RbacV1().ClusterRoleBindings().Delete(t.Context(), b.Name, metav1.DeleteOptions{}))
 		}
 	}
-	eventually(t, func() error { // the API server's caches
+	expect.Eventually(t, func() error { // the API server's caches
 		if v.mayAll(t) {
 			return errors.New("the operator may still do everything")
 		}
@@ -233,7 +234,7 @@ func TestGuard_OtherServiceAccount(t *testing.T) {
 		Kind: "ValidatingAdmissionPolicy", Name: v.operator + "-guard", Field: "spec.matchConditions[operator]",
 		Found: prefix + `:waiter"`, Expected: prefix + `:cook"`,
 	}}
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if diff := cmp.Diff(want, hooks.Differences()); diff != "" {
 			return fmt.Errorf("(-want +got):\n%s", diff)
 		}
@@ -269,21 +270,21 @@ func TestGuard_ReplicasWork(t *testing.T) {
 			return nil
 		}
 	}
-	eventually(t, func() error { return hooks.Check(nil) })
-	eventually(t, done("Secret CACreated", "Secret CARotationStarted", "Secret CARotated",
+	expect.Eventually(t, func() error { return hooks.Check(nil) })
+	expect.Eventually(t, done("Secret CACreated", "Secret CARotationStarted", "Secret CARotated",
 		"CustomResourceDefinition CABundleInjected", "MutatingWebhookConfiguration CABundleInjected", "ValidatingWebhookConfiguration CABundleInjected"))
-	check(t, v.admin.CoreV1().Secrets(v.system).Delete(t.Context(), v.operator+"-webhook", metav1.DeleteOptions{}))
-	eventually(t, done("Secret SecretRecreated"))
-	eventually(t, func() error { // if a rotation comes in between, the bundle is injected, and not repaired
+	expect.NoError(t, v.admin.CoreV1().Secrets(v.system).Delete(t.Context(), v.operator+"-webhook", metav1.DeleteOptions{}))
+	expect.Eventually(t, done("Secret SecretRecreated"))
+	expect.Eventually(t, func() error { // if a rotation comes in between, the bundle is injected, and not repaired
 		for _, kind := range []string{"mutating", "validating"} {
 			_, err := v.client.Resource(admissionregistrationv1.SchemeGroupVersion.WithResource(kind+"webhookconfigurations")).Patch(t.Context(), v.operator,
 				types.JSONPatchType, []byte(`[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`), metav1.PatchOptions{FieldManager: "somebody"})
-			check(t, err)
+			expect.NoError(t, err)
 		}
 		time.Sleep(time.Second)
 		return done("MutatingWebhookConfiguration CABundleOverwritten", "ValidatingWebhookConfiguration CABundleOverwritten")()
 	})
-	eventually(t, func() error { return hooks.Check(nil) })
+	expect.Eventually(t, func() error { return hooks.Check(nil) })
 	if d := hooks.Differences(); len(d) > 0 {
 		t.Errorf("differences: %v", d)
 	}

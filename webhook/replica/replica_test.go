@@ -3,6 +3,7 @@ package replica_test
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/metrics"
 	"github.com/crdkit/crdkit/webhook/registration"
@@ -28,13 +30,13 @@ func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 	t.Helper()
 	registry := conversion.NewRegistry(runtime.NewScheme())
 	spoke := schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Pizza"}
-	check(t, conversion.AddFields(registry, spoke, "v1", conversion.Rename("spec.topping", "spec.toppings")))
+	expect.NoError(t, conversion.AddFields(registry, spoke, "v1", conversion.Rename("spec.topping", "spec.toppings")))
 	hooks, err := registration.New("pizza-operator", append([]registration.Option{
 		registration.URL("https://127.0.0.1:9443"),
 		registration.Definitions(definition("example.com")),
 		registration.Conversion("/convert", conversion.NewHandler(registry)),
 	}, opts...)...)
-	check(t, err)
+	expect.NoError(t, err)
 	return hooks
 }
 
@@ -56,26 +58,20 @@ func TestRun_Mistakes(t *testing.T) {
 		})}, []string{"the metrics: duplicate metrics collector registration"}},
 		"what is taken": {outside(t), []replica.Option{replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)}, []string{`check "shutdown" is given twice`, `check "a" is given twice`}},
 	} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		check(t, err)
-		err = replica.Run(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, l, c.hooks, c.opts...)
-		if err == nil {
-			t.Errorf("%s: no error", name)
-			continue
-		}
-		for _, line := range strings.Split(err.Error(), "\n") {
-			if !strings.HasPrefix(line, "replica: ") {
-				t.Errorf("%s: the error has the line %q", name, line)
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			expect.NoError(t, err)
+			err = replica.Run(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, l, c.hooks, c.opts...)
+			expect.ErrorContains(t, err, c.want...)
+			for line := range strings.Lines(fmt.Sprint(err)) {
+				if !strings.HasPrefix(line, "replica: ") {
+					t.Errorf("the error has the line %q", line)
+				}
 			}
-		}
-		for _, want := range c.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: got %v, want %s", name, err, want)
+			if _, err := l.Accept(); err == nil {
+				t.Error("the listener is open")
 			}
-		}
-		if _, err := l.Accept(); err == nil {
-			t.Errorf("%s: the listener is open", name)
-		}
+		})
 	}
 }
 
@@ -92,7 +88,7 @@ func TestMetrics_SeeBundleOfAnotherSource(t *testing.T) {
 	for name, b := range map[string]registration.Bundle{"a CA": bundle{}, "": nil} {
 		got := ""
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		check(t, err)
+		expect.NoError(t, err)
 		err = replica.Run(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, l, outside(t), replica.Certificates(files{}, b),
 			replica.Metrics(func(status webhook.Status) error {
 				if status.CABundle != nil {
@@ -100,9 +96,7 @@ func TestMetrics_SeeBundleOfAnotherSource(t *testing.T) {
 				}
 				return errors.New("seen")
 			}))
-		if err == nil || !strings.Contains(err.Error(), "replica: the metrics: seen") {
-			t.Errorf("got %v", err)
-		}
+		expect.ErrorContains(t, err, "replica: the metrics: seen")
 		if got != name {
 			t.Errorf("the bundle is %q, want %q", got, name)
 		}

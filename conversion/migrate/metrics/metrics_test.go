@@ -10,6 +10,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/conversion/migrate/metrics"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func ExamplePrometheus() {
@@ -30,9 +31,7 @@ func ExamplePrometheus() {
 func TestPrometheus_LastMigration(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	observe, err := metrics.Prometheus(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pizzas := observe("pizzas.example.com")
 	pizzas(migrate.Progress{Total: 10, Rewritten: 4, Current: 3, Gone: 2, Failed: 1})
 	pizzas(migrate.Progress{Total: 12, Rewritten: 1, Current: 11})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/examples/internal/show"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A shell reads what is quoted.
@@ -28,9 +29,7 @@ func TestQuote(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		output, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '<%s>' "+show.Quote([]string{"before", arg, "after"})).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff("<before><"+arg+"><after>", string(output)); diff != "" {
 			t.Errorf("what the shell reads (-want +got):\n%s", diff)
 		}
@@ -41,9 +40,7 @@ func TestQuote(t *testing.T) {
 func kubectl(t *testing.T, script string) show.Kubectl {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubectl")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	return show.Kubectl{Path: path, Out: io.Discard}
 }
 

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/crdkit/crdkit/examples/internal/show"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func start(t *testing.T, script string) *show.Process {
 	t.Helper()
 	p, err := show.Start("it", filepath.Join(t.TempDir(), "log"), exec.Command("sh", "-c", script))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(p.Kill)
 	return p
 }
@@ -42,9 +41,7 @@ func TestProcess_Stop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, c.script)
-			if err := p.Await(t.Context(), hasSaid(p, "ready")); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, p.Await(t.Context(), hasSaid(p, "ready")))
 			got := ""
 			if err := p.Stop(time.Second); err != nil {
 				got = err.Error()

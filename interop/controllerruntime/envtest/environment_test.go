@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +27,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/envtest"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestMain removes the limit on logged errors, which sleeps by a clock of the process.
@@ -38,21 +38,14 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // newEnvironment returns the environment of the operator whose suite is in ../moving/step0.
 func newEnvironment(t testing.TB) *envtest.Environment {
 	t.Helper()
 	s := runtime.NewScheme()
-	check(t, clientgoscheme.AddToScheme(s))
-	check(t, apiextensionsv1.AddToScheme(s))
-	check(t, v1.AddToScheme(s))
-	check(t, v1beta1.AddToScheme(s))
+	expect.NoError(t, clientgoscheme.AddToScheme(s))
+	expect.NoError(t, apiextensionsv1.AddToScheme(s))
+	expect.NoError(t, v1.AddToScheme(s))
+	expect.NoError(t, v1beta1.AddToScheme(s))
 	return &envtest.Environment{
 		Scheme:                s,
 		CRDDirectoryPaths:     []string{"../moving/config/crd/bases"},
@@ -65,17 +58,17 @@ func newEnvironment(t testing.TB) *envtest.Environment {
 func start(t testing.TB, env *envtest.Environment) client.Client {
 	t.Helper()
 	config, err := env.Start()
-	check(t, err)
-	t.Cleanup(func() { check(t, env.Stop()) })
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, env.Stop()) })
 	c, err := client.New(config, client.Options{Scheme: env.Scheme})
-	check(t, err)
+	expect.NoError(t, err)
 	return c
 }
 
 func TestStart_Mistakes(t *testing.T) {
 	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "broken.yaml")
-	check(t, os.WriteFile(broken, []byte("spec: ["), 0o600))
+	expect.NoError(t, os.WriteFile(broken, []byte("spec: ["), 0o600))
 	invalid := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "things.example.com"}}
 	for name, test := range map[string]struct {
 		change func(*envtest.Environment)
@@ -92,17 +85,13 @@ func TestStart_Mistakes(t *testing.T) {
 			env := newEnvironment(t)
 			test.change(env)
 			_, err := env.Start()
-			for _, want := range test.says {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("got %v, want %q", err, want)
-				}
-			}
+			expect.ErrorContains(t, err, test.says...)
 			if dir := env.WebhookInstallOptions.LocalServingCertDir; dir != "" {
 				if _, err := os.Stat(dir); !os.IsNotExist(err) {
 					t.Errorf("%s is left: %v", dir, err)
 				}
 			}
-			check(t, env.Stop())
+			expect.NoError(t, env.Stop())
 		})
 	}
 }
@@ -112,7 +101,7 @@ func TestStart_MissingPathIsNoError(t *testing.T) {
 	env := newEnvironment(t)
 	env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing = append(env.CRDDirectoryPaths, "none/crds"), false
 	c := start(t, env)
-	check(t, c.List(t.Context(), &v1.BackupList{}))
+	expect.NoError(t, c.List(t.Context(), &v1.BackupList{}))
 	if len(env.CRDs) != 1 || env.CRDs[0].Name != "backups.example.com" {
 		t.Errorf("CRDs: got %v", env.CRDs)
 	}
@@ -122,15 +111,14 @@ func TestStart_MissingPathIsNoError(t *testing.T) {
 func TestStart_Again(t *testing.T) {
 	t.Parallel()
 	env := newEnvironment(t)
-	check(t, env.Stop()) // does nothing
+	expect.NoError(t, env.Stop()) // does nothing
 	c := start(t, env)
-	check(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}))
-	if _, err := env.Start(); err == nil || !strings.Contains(err.Error(), "call Stop first") {
-		t.Errorf("started twice: got %v", err)
-	}
-	check(t, c.Get(t.Context(), client.ObjectKey{Name: "a"}, &corev1.Namespace{}))
-	check(t, env.Stop())
-	check(t, env.Stop())
+	expect.NoError(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}))
+	_, err := env.Start()
+	expect.ErrorContains(t, err, "call Stop first")
+	expect.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "a"}, &corev1.Namespace{}))
+	expect.NoError(t, env.Stop())
+	expect.NoError(t, env.Stop())
 
 	c = start(t, env)
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "a"}, &corev1.Namespace{}); client.IgnoreNotFound(err) != nil || err == nil {
@@ -138,8 +126,8 @@ func TestStart_Again(t *testing.T) {
 	}
 	var mutating admissionregistrationv1.MutatingWebhookConfigurationList
 	var validating admissionregistrationv1.ValidatingWebhookConfigurationList
-	check(t, c.List(t.Context(), &mutating))
-	check(t, c.List(t.Context(), &validating))
+	expect.NoError(t, c.List(t.Context(), &mutating))
+	expect.NoError(t, c.List(t.Context(), &validating))
 	if len(mutating.Items) != 1 || len(validating.Items) != 1 {
 		t.Fatalf("got %v, %v", mutating, validating)
 	}
@@ -175,7 +163,7 @@ func TestStart_Conversion(t *testing.T) {
 			env := newEnvironment(t)
 			test.change(env)
 			var crd apiextensionsv1.CustomResourceDefinition
-			check(t, start(t, env).Get(t.Context(), client.ObjectKey{Name: "backups.example.com"}, &crd))
+			expect.NoError(t, start(t, env).Get(t.Context(), client.ObjectKey{Name: "backups.example.com"}, &crd))
 			if got := crd.Spec.Conversion; got.Strategy != test.want ||
 				test.want == apiextensionsv1.WebhookConverter && (*got.Webhook.ClientConfig.URL != localURL(env, "convert") || len(got.Webhook.ClientConfig.CABundle) == 0) {
 				t.Errorf("got %v, want %s", got, test.want)
@@ -189,16 +177,16 @@ func TestStop_NoGoroutines(t *testing.T) {
 	before := goruntime.NumGoroutine()
 	env := newEnvironment(t)
 	config, err := env.Start()
-	check(t, err)
+	expect.NoError(t, err)
 	c, err := client.NewWithWatch(config, client.Options{Scheme: env.Scheme})
-	check(t, err)
+	expect.NoError(t, err)
 	w, err := c.Watch(t.Context(), &v1.BackupList{})
-	check(t, err)
+	expect.NoError(t, err)
 	go func() {
 		for range w.ResultChan() {
 		}
 	}()
-	check(t, env.Stop())
+	expect.NoError(t, env.Stop())
 	for end := time.Now().Add(30 * time.Second); goruntime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			stacks := make([]byte, 1<<20)
@@ -215,19 +203,19 @@ func TestEnvironment_Synctest(t *testing.T) {
 		env.CRDInstallOptions.Scheme = runtime.NewScheme() // no conversion webhook
 		c := start(t, env)
 		mgr, err := ctrl.NewManager(env.Config, ctrl.Options{Scheme: env.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
-		check(t, err)
+		expect.NoError(t, err)
 		var times []time.Time
-		check(t, ctrl.NewControllerManagedBy(mgr).For(&v1.Backup{}).Complete(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		expect.NoError(t, ctrl.NewControllerManagedBy(mgr).For(&v1.Backup{}).Complete(reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			times = append(times, time.Now())
 			return reconcile.Result{RequeueAfter: 10 * time.Minute}, nil
 		})))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- mgr.Start(ctx) }()
-		check(t, c.Create(t.Context(), &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nightly"}}))
+		expect.NoError(t, c.Create(t.Context(), &v1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nightly"}}))
 		time.Sleep(25 * time.Minute)
 		cancel()
-		check(t, <-ended)
+		expect.NoError(t, <-ended)
 		if len(times) != 3 || times[2].Sub(times[0]) < 20*time.Minute {
 			t.Errorf("got reconciliations at %v, want three", times)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -28,21 +29,21 @@ func TestSuite_Upstream(t *testing.T) {
 		upstream = `	"sigs.k8s.io/controller-runtime/pkg/envtest"`
 	)
 	suite, err := filepath.Abs(filepath.Join(folder, "webhook_suite_test.go"))
-	check(t, err)
+	expect.NoError(t, err)
 	text, err := os.ReadFile(suite)
-	check(t, err)
+	expect.NoError(t, err)
 	if strings.Count(string(text), ours+"\n") != 1 {
 		t.Fatalf("%s does not import%s", suite, ours)
 	}
 	dir := t.TempDir()
 	changed, overlay := filepath.Join(dir, "suite.go"), filepath.Join(dir, "overlay.json")
-	check(t, os.WriteFile(changed, []byte(strings.Replace(string(text), ours, upstream, 1)), 0o600))
+	expect.NoError(t, os.WriteFile(changed, []byte(strings.Replace(string(text), ours, upstream, 1)), 0o600))
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{suite: changed}})
-	check(t, err)
-	check(t, os.WriteFile(overlay, replace, 0o600))
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(overlay, replace, 0o600))
 
 	assets, err := filepath.Abs("../../../hack/controlplane/bin")
-	check(t, err)
+	expect.NoError(t, err)
 	assets = cmp.Or(os.Getenv("KUBEBUILDER_ASSETS"), assets)
 	run := func(dir, name string, args ...string) {
 		t.Helper()

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/tier"
 )
@@ -43,9 +44,7 @@ func TestReadme(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	cp.SkipIfOlder(t, "the README shows its words")
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Setenv("KUBECONFIG", kubeconfig)
 	t.Setenv("KUBECACHEDIR", t.TempDir())
 	t.Setenv("PATH", filepath.Dir(cp.Kubectl())+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -101,9 +100,7 @@ func trimmed(text string) []string {
 func start(t *testing.T) (stop func()) {
 	t.Helper()
 	port, err := controlplane.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	free := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	patch := `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig/url","value":"https://` + free + `/convert"}]`
 	if output, err := exec.CommandContext(t.Context(), "kubectl", "patch", "crd", "crontabs.stable.example.com", "--type=json", "-p", patch).CombinedOutput(); err != nil {
@@ -125,9 +122,7 @@ func start(t *testing.T) (stop func()) {
 // The definition has the address of the program.
 func TestDefinition_AddressOfProgram(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "examples/crontab/config/crd/stable.example.com_crontabs.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if want := "url: https://" + address + "/convert\n"; !strings.Contains(string(text), want) {
 		t.Errorf("the definition lacks %s", want)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/crdkit/crdkit/examples/internal/show"
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/gobuild"
 	"github.com/crdkit/crdkit/test/mdtest"
 	"github.com/crdkit/crdkit/test/tier"
@@ -102,7 +103,7 @@ func TestMoving_NothingLost(t *testing.T) {
 	m.play("3. Copy the objects and switch", 1)
 	m.play("4. Resume writes", 0)
 	m.stopOperator()
-	check(t, show.Eventually(t.Context(), time.Minute, func() error {
+	expect.NoError(t, show.Eventually(t.Context(), time.Minute, func() error {
 		return show.Contains(m.run("kubectl annotate pizza old moved=again --overwrite"), "failed calling webhook")
 	}))
 	before = m.read()
@@ -113,7 +114,7 @@ func TestMoving_NothingLost(t *testing.T) {
 	m.prints("kubectl get crd -o name", "")
 
 	// The CRD can come back.
-	check(t, m.Apply(t.Context(), bytes.Join(pizza.Definitions(), []byte("---\n")), "crds.yaml"))
+	expect.NoError(t, m.Apply(t.Context(), bytes.Join(pizza.Definitions(), []byte("---\n")), "crds.yaml"))
 	m.prints("kubectl wait --for=condition=Established crd --all >/dev/null && "+services, "pizza-apiserver pizza-apiserver")
 	m.same("what is read beside a new CRD", without([]string{"annotations", "managedFields"}, before), without([]string{"annotations", "managedFields"}, m.read()))
 	m.run("kubectl label $APISERVICES kube-aggregator.kubernetes.io/automanaged=true")
@@ -134,41 +135,34 @@ type move struct {
 	stopOperator func()
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func newMove(t *testing.T) *move {
 	t.Helper()
 	cp := controlplane.ForTest(t, controlplane.Aggregation())
 	r, err := Open(cp, gobuild.Binary(t, "../../cmd/pizza-apiserver"), io.Discard)
-	check(t, err)
-	t.Cleanup(func() { check(t, r.Close()) })
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, r.Close()) })
 	for _, step := range []func(context.Context) error{r.permit, r.startEtcd, r.startServer} {
-		check(t, step(t.Context()))
+		expect.NoError(t, step(t.Context()))
 	}
 	m := &move{T: t, ControlPlane: cp, Restaurant: r, page: mdtest.Read(t, moving), dir: t.TempDir(), cluster: "unix://" + filepath.Join(cp.Dir(), "etcd.sock")}
 	m.operate()
 
 	manifests, err := exec.CommandContext(t.Context(), r.binary, "manifests", "--ca-file="+r.certificate(), fmt.Sprintf("--service-port=%d", r.port)).Output()
-	check(t, err)
-	check(t, os.WriteFile(filepath.Join(m.dir, "apiservices.yaml"), apiServices(manifests), 0o600))
-	check(t, os.WriteFile(filepath.Join(m.dir, "new.yaml"), []byte(newPizza), 0o600))
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(filepath.Join(m.dir, "apiservices.yaml"), apiServices(manifests), 0o600))
+	expect.NoError(t, os.WriteFile(filepath.Join(m.dir, "new.yaml"), []byte(newPizza), 0o600))
 	for _, s := range m.page.Sections {
 		for _, b := range s.Blocks {
 			if name, is := b.File(); is {
-				check(t, os.WriteFile(filepath.Join(m.dir, name), []byte(b.Text), 0o600))
+				expect.NoError(t, os.WriteFile(filepath.Join(m.dir, name), []byte(b.Text), 0o600))
 			}
 		}
 	}
 	m.startShell()
 
 	// The API server calls the webhooks when the operator has written their CA bundle.
-	check(t, show.Eventually(t.Context(), time.Minute, func() error { return r.Try(t.Context(), objects, "apply", "--server-side", "-f", "-") }))
-	check(t, r.Try(t.Context(), "", "delete", "pizza", "doomed", "--wait=false"))
+	expect.NoError(t, show.Eventually(t.Context(), time.Minute, func() error { return r.Try(t.Context(), objects, "apply", "--server-side", "-f", "-") }))
+	expect.NoError(t, r.Try(t.Context(), "", "delete", "pizza", "doomed", "--wait=false"))
 	m.prints("kubectl get pizzas -o jsonpath='{.items[*].status.cost}'", "3 3 1") // which the operator writes
 	return m
 }
@@ -177,17 +171,17 @@ func newMove(t *testing.T) *move {
 func (m *move) operate() {
 	m.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(m, err)
+	expect.NoError(m, err)
 	endpoint := pizza.Endpoint{Namespace: pizza.Namespace, URL: "https://" + listener.Addr().String(), ReviewVersions: []string{"v1"}}
 	manifests, err := pizza.Manifests("", endpoint, nil)
-	check(m, err)
-	check(m, m.Apply(m.Context(), manifests, "operator.yaml"))
+	expect.NoError(m, err)
+	expect.NoError(m, m.Apply(m.Context(), manifests, "operator.yaml"))
 	ctx, cancel := context.WithCancel(m.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- pizza.Run(ctx, m.Config(), listener, endpoint) }()
 	m.stopOperator = sync.OnceFunc(func() {
 		cancel()
-		check(m, <-ended)
+		expect.NoError(m, <-ended)
 	})
 	m.Cleanup(m.stopOperator)
 }
@@ -238,13 +232,13 @@ spec: {toppings: [mozzarella]}
 func (m *move) storeOld() {
 	m.Helper()
 	_, err := m.etcd3(m.cluster).Put(m.Context(), "/registry/"+menu.Group+"/pizzas/default/old", `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"creationTimestamp":"2020-02-02T02:02:02Z","generation":7,"name":"old","namespace":"default","uid":"99999999-2222-3333-4444-555555555555"},"spec":{"toppings":["tomato","mozzarella","tomato"]},"status":{"cost":3}}`)
-	check(m, err)
+	expect.NoError(m, err)
 }
 
 func (m *move) etcd3(endpoint string) *clientv3.Client {
 	m.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, DialTimeout: 10 * time.Second})
-	check(m, err)
+	expect.NoError(m, err)
 	m.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -253,7 +247,7 @@ func (m *move) etcd3(endpoint string) *clientv3.Client {
 func (m *move) stored(endpoint, prefix string) map[string]string {
 	m.Helper()
 	found, err := m.etcd3(endpoint).Get(m.Context(), prefix+menu.Group+"/", clientv3.WithPrefix())
-	check(m, err)
+	expect.NoError(m, err)
 	all := map[string]string{}
 	for _, kv := range found.Kvs {
 		all[strings.TrimPrefix(string(kv.Key), prefix)] = string(kv.Value)
@@ -266,7 +260,7 @@ func (m *move) read() (all []unstructured.Unstructured) {
 	m.Helper()
 	for _, resource := range []string{menu.Alphas, menu.Betas, "toppings"} {
 		var list unstructured.UnstructuredList
-		check(m, m.Read(m.Context(), &list, resource, "--all-namespaces", "--show-managed-fields"))
+		expect.NoError(m, m.Read(m.Context(), &list, resource, "--all-namespaces", "--show-managed-fields"))
 		all = append(all, list.Items...)
 	}
 	return without([]string{"resourceVersion"}, all)
@@ -300,7 +294,7 @@ func (m *move) watch() (stop func() string) {
 	cmd := m.Command(ctx, "get", "pizzas", "--watch-only", "-o", "name")
 	var seen strings.Builder
 	cmd.Stdout, cmd.Stderr = &seen, &seen
-	check(m, cmd.Start())
+	expect.NoError(m, cmd.Start())
 	time.Sleep(time.Second) // until it watches
 	return func() string {
 		m.Helper()
@@ -321,7 +315,7 @@ func (m *move) watchFrom(version string) string {
 		changed <- m.Try(m.Context(), "", "annotate", "pizza", "margherita", "watched=yes")
 	}()
 	output, err := m.Guest.Run(m.Context(), "", "get", "--raw", "/apis/"+menu.Group+"/v1beta1/pizzas?watch=1&timeoutSeconds=4&resourceVersion="+version)
-	check(m, errors.Join(err, <-changed))
+	expect.NoError(m, errors.Join(err, <-changed))
 	return output
 }
 
@@ -329,21 +323,21 @@ func (m *move) watchFrom(version string) string {
 func (m *move) startShell() {
 	m.Helper()
 	bin := m.TempDir()
-	check(m, os.Symlink(gobuild.Binary(m, "go.etcd.io/etcd/etcdctl/v3"), filepath.Join(bin, "etcdctl")))
+	expect.NoError(m, os.Symlink(gobuild.Binary(m, "go.etcd.io/etcd/etcdctl/v3"), filepath.Join(bin, "etcdctl")))
 	cmd := exec.CommandContext(m.Context(), "/bin/sh")
 	cmd.Dir, cmd.WaitDelay = m.dir, time.Second
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+m.Guest.Kubeconfig, "KUBECACHEDIR=", "HOME="+m.TempDir(), "CLUSTER="+m.cluster, "OWN="+m.socket(),
 		"PATH="+bin+":"+filepath.Dir(m.Kubectl())+":"+os.Getenv("PATH"))
 	stdin, err := cmd.StdinPipe()
-	check(m, err)
+	expect.NoError(m, err)
 	reader, writer, err := os.Pipe()
-	check(m, err)
+	expect.NoError(m, err)
 	cmd.Stdout, cmd.Stderr = writer, writer
-	check(m, cmd.Start())
-	check(m, writer.Close())
+	expect.NoError(m, cmd.Start())
+	expect.NoError(m, writer.Close())
 	m.Cleanup(func() {
 		_ = cmd.Wait() // the context has killed it
-		check(m, reader.Close())
+		expect.NoError(m, reader.Close())
 	})
 	m.stdin, m.output = stdin, bufio.NewScanner(reader)
 }
@@ -353,7 +347,7 @@ func (m *move) run(line string) string {
 	m.Helper()
 	const end = "end of the output"
 	_, err := fmt.Fprintf(m.stdin, "%s\nprintf '\\n%s\\n'\n", line, end)
-	check(m, err)
+	expect.NoError(m, err)
 	var output strings.Builder
 	for m.output.Scan() {
 		if m.output.Text() == end {
@@ -369,7 +363,7 @@ func (m *move) run(line string) string {
 // prints runs a command until it prints a text.
 func (m *move) prints(line, text string) {
 	m.Helper()
-	check(m, show.Eventually(m.Context(), 30*time.Second, func() error {
+	expect.NoError(m, show.Eventually(m.Context(), 30*time.Second, func() error {
 		if got := m.run(line); got != text {
 			return fmt.Errorf("$ %s (-want +got):\n%s", line, cmp.Diff(text, got))
 		}

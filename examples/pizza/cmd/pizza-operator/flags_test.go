@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/crdkit/crdkit/examples/pizza"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Flags that do not fit are faults.
@@ -38,9 +39,8 @@ func TestFlags_None(t *testing.T) {
 	var o options
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.addFlags(fs)
-	if _, err := parse(fs, []string{"--namespace=" + pizza.Namespace}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := parse(fs, []string{"--namespace=" + pizza.Namespace})
+	expect.NoError(t, err)
 	if diff := cmp.Diff(pizza.InCluster(), o.endpoint); diff != "" {
 		t.Errorf("(-manifests +flags):\n%s", diff)
 	}
@@ -57,9 +57,7 @@ func TestManifests_CA(t *testing.T) {
 	chain, _, err := cert.GenerateSelfSignedCertKey("pizza.example.com", nil, nil)
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "bad.crt")
-	if err := errors.Join(err, os.WriteFile(good, chain, 0o600), os.WriteFile(bad, []byte("no PEM"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, os.WriteFile(good, chain, 0o600), os.WriteFile(bad, []byte("no PEM"), 0o600)))
 	for args, want := range map[string]int{"": 0, "--ca-file=" + good: 4} {
 		var out bytes.Buffer
 		if err := manifests(&out, strings.Fields(args)); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza/internal/soak"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/gobuild"
 	"github.com/crdkit/crdkit/test/tier"
 )
@@ -15,9 +16,7 @@ func TestRun_TwoMinutes(t *testing.T) {
 	tier.VerifyOnly(t, "takes two minutes")
 	cp := controlplane.ForTest(t)
 	report, err := soak.Run(t.Context(), cp, gobuild.Binary(t, "../../cmd/pizza-operator"), 2*time.Minute, t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Log(report)
 	if report.Problems != nil {
 		t.Error(report.Problems)

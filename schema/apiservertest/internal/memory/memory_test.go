@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/crdkit/crdkit/schema/apiservertest/internal/memory"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // testStore is the storage of an API server over a store in memory. It counts its requests, and
@@ -44,9 +45,7 @@ func newStore(t *testing.T) (context.Context, *testStore) {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
 	for _, add := range []func(*runtime.Scheme) error{example.AddToScheme, examplev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, add(scheme))
 	}
 	codec := apitesting.TestCodec(serializer.NewCodecFactory(scheme), examplev1.SchemeGroupVersion)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -67,9 +66,7 @@ func newStore(t *testing.T) (context.Context, *testStore) {
 	s, err := etcd3.New(client, compactor, codec,
 		func() runtime.Object { return &example.Pod{} }, func() runtime.Object { return &example.PodList{} },
 		"", "/pods/", resource, transform, leases, etcd3.NewDefaultDecoder(codec, versioner), versioner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(s.Close)
 	return ctx, &testStore{s, client, codec, prefix, transform, kv, lists}
 }
@@ -137,9 +134,7 @@ func (s *testStore) key(ctx context.Context, t *testing.T, key string) {
 		t.Fatalf("%s: %d values, %v", key, len(r.Kvs), err)
 	}
 	obj, err := runtime.Decode(s.codec, r.Kvs[0].Value[len(stored):])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if version := obj.(*example.Pod).ResourceVersion; version != "" {
 		t.Errorf("%s: stored with the resource version %s", key, version)
 	}
@@ -180,16 +175,12 @@ func (s *testStore) compaction() storagetesting.Compaction {
 	c := s.client.Client
 	return func(ctx context.Context, t *testing.T, resourceVersion string) {
 		rv, err := storage.APIObjectVersioner{}.ParseResourceVersion(resourceVersion)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		version, _, _, err := etcd3.Compact(ctx, c, 0, int64(rv))
 		if s.CompactRevision() == 0 && version > 1 { // another compaction came first
 			_, _, _, err = etcd3.Compact(ctx, c, version, int64(rv))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for s.CompactRevision() != int64(rv) {
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -298,9 +289,7 @@ func TestStore_Conformance(t *testing.T) {
 			storagetesting.RunTestStats(ctx, t, s, s.codec, s.prefix, false)
 		},
 		"StatsWithSizes": func(ctx context.Context, t *testing.T, s *testStore) {
-			if err := s.EnableResourceSizeEstimation(s.keys); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, s.EnableResourceSizeEstimation(s.keys))
 			storagetesting.RunTestStats(ctx, t, s, s.codec, s.prefix, true)
 		},
 		"ProgressNotify": func(ctx context.Context, t *testing.T, s *testStore) {
@@ -333,9 +322,7 @@ func TestStore_Conformance(t *testing.T) {
 // increase writes a key that is not an object.
 func (s *testStore) increase(ctx context.Context, t *testing.T) int64 {
 	r, err := s.client.KV.Put(ctx, "increaseRV", "ok")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return r.Header.Revision
 }
 
@@ -355,9 +342,8 @@ func (s *testStore) progress(ctx context.Context) (stop func()) {
 func TestWatch_OfAnEmptyStore(t *testing.T) {
 	ctx, s := newStore(t)
 	watching := s.client.Watch(ctx, "a", clientv3.WithRev(1))
-	if _, err := s.client.KV.Put(ctx, "a", "b"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.client.KV.Put(ctx, "a", "b")
+	expect.NoError(t, err)
 	if r := <-watching; r.Err() != nil || len(r.Events) != 1 || string(r.Events[0].Kv.Value) != "b" {
 		t.Errorf("got %v, %v", r.Events, r.Err())
 	}
