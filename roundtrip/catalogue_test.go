@@ -495,7 +495,7 @@ func (b bug) options(t *testing.T) []Option {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []Option{With(OutsideSchema), CRD([]byte(b.definition(string(text)))), Normalize("the order of the limits means nothing", func(j *hubJob) {
+	return []Option{CheckLaw(OutsideSchema), CRD([]byte(b.definition(string(text)))), Normalize("the order of the limits means nothing", func(j *hubJob) {
 		if j.Spec != nil {
 			slices.SortFunc(j.Spec.Limits, func(a, b limit) int { return cmp.Compare(a.Name, b.Name) })
 		}

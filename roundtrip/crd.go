@@ -69,7 +69,7 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 		faults = append(faults, errors.New("roundtrip.CRD: no definition is of a kind that the registry converts"))
 	}
 	if c.outside && used == 0 {
-		faults = append(faults, errors.New("roundtrip.With: objects outside of a schema need one: see roundtrip.CRD"))
+		faults = append(faults, errors.New("roundtrip.CheckLaw: objects outside of a schema need one: see roundtrip.CRD"))
 	}
 	return errors.Join(faults...)
 }

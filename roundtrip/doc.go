@@ -74,7 +74,7 @@
 // with the first, name its report in one line, and go on searching for other faults.
 //
 // To accept a failure, declare a difference with [Normalize], an error with [Refuse], or skip a law
-// with [Without]. The test's output includes the reason that you give.
+// with [SkipLaw]. The test's output includes the reason that you give.
 //
 // # Environment variables
 //

@@ -107,8 +107,8 @@ func TestOptions_MakeNoSense(t *testing.T) {
 		{Normalize("", func(*hubJob) {}), "needs a reason"},
 		{Normalize[*hubJob]("why", nil), "needs a reason and a function"},
 		{Normalize("why", func(*betaJob) {}), "roundtrip.Normalize"},
-		{With(RoundTrip), "not checked on request"},
-		{With(OutsideSchema), "see roundtrip.CRD"},
+		{CheckLaw(RoundTrip), "not checked on request"},
+		{CheckLaw(OutsideSchema), "see roundtrip.CRD"},
 		{CRD([]byte("kind: Job")), "roundtrip.CRD"},
 	} {
 		_, err := newConfigFor(reg, []Option{c.option})

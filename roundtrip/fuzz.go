@@ -14,7 +14,7 @@ import (
 const fuzzSeeds = 2
 
 // Fuzz checks the laws of [Test] as a fuzz target, so that go test -fuzz generates the objects. The
-// flag -fuzztime limits the time or the number of objects. Fuzz skips the laws that [Without]
+// flag -fuzztime limits the time or the number of objects. Fuzz skips the laws that [SkipLaw]
 // names, and [Drift], which needs no objects.
 //
 // An input is a list of random numbers. The first number is a hash of the names of a law and a

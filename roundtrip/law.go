@@ -81,7 +81,7 @@ const (
 	// OutsideSchema requires, for an object of A that violates the schema in the [CRD], that no
 	// function panics, and that the conversions return an error, or A→B→A returns the original
 	// object. Such objects may have been stored before the schema became stricter (KEP-4008). The
-	// law is only checked with the option [With].
+	// law is only checked with the option [CheckLaw].
 	OutsideSchema Law = "outside-schema"
 	// Total requires that each object that a release in the [History] may have stored in A converts
 	// to B, and is preserved if a client reads it in B and sends it back. The objects contain

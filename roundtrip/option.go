@@ -26,7 +26,7 @@ type config struct {
 	seeded      bool // whether the caller has chosen the seed
 	iterations  int  // 0 for the default
 	trace       string
-	outside     bool // With(OutsideSchema)
+	outside     bool // CheckLaw(OutsideSchema)
 	without     map[Law]string
 	normalizers []normalizer
 	// definitions are those of [CRD].
@@ -101,22 +101,22 @@ func Seed(n uint64) Option {
 	return func(c *config) { c.seed, c.seeded = n, true }
 }
 
-// With adds a law that is not checked by default. The only such law is [OutsideSchema], which
+// CheckLaw adds a law that is not checked by default. The only such law is [OutsideSchema], which
 // requires a [CRD].
-func With(law Law) Option {
+func CheckLaw(law Law) Option {
 	return func(c *config) {
 		if law != OutsideSchema {
-			c.fault("roundtrip.With: %q is not checked on request", law)
+			c.fault("roundtrip.CheckLaw: %q is not checked on request", law)
 		}
 		c.outside = true
 	}
 }
 
-// Without skips the subtests of a law, and logs the reason, which must not be empty.
-func Without(law Law, reason string) Option {
+// SkipLaw skips the subtests of a law, and logs the reason, which must not be empty.
+func SkipLaw(law Law, reason string) Option {
 	return func(c *config) {
 		if !slices.Contains(allLaws, law) || reason == "" {
-			c.fault("roundtrip.Without: it needs a law and a reason, and has %q and %q", law, reason)
+			c.fault("roundtrip.SkipLaw: it needs a law and a reason, and has %q and %q", law, reason)
 		}
 		c.without[law] = reason
 	}

@@ -33,7 +33,7 @@ type Clients struct {
 //
 // The file is read again at most once a second, so that changes take effect without a restart. When
 // a CA is removed, its clients are rejected, even on open connections. While the new content is
-// invalid, the last valid content is used, and [Clients.Check] returns an error.
+// invalid, the last valid content is used, and [Clients.Ready] returns an error.
 func ClientsOf(caFile string, names ...string) (*Clients, error) {
 	if slices.Contains(names, "") {
 		return nil, errors.New("webhook: name \"\" of a client, expected the common name or a DNS name of its certificate")
@@ -111,9 +111,9 @@ func (c *Clients) Only(h http.Handler) http.Handler {
 	})
 }
 
-// Check is a check for [Checks]. It returns an error if the file cannot be used now. The
+// Ready is a check for [Checks]. It returns an error if the file cannot be used now. The
 // request may be nil.
-func (c *Clients) Check(*http.Request) error {
+func (c *Clients) Ready(*http.Request) error {
 	if _, err := c.cas.Check(); err != nil {
 		return fmt.Errorf("webhook: CA of clients: %w", err)
 	}

@@ -136,20 +136,20 @@ func TestVerifyClients_RemovedCA(t *testing.T) {
 	}
 	// Both in the file: either is good.
 	expect.NoError(t, os.WriteFile(file, append(before.PEM(), after.PEM()...), 0o600))
-	expect.NoError(t, clients.Check(nil))
+	expect.NoError(t, clients.Ready(nil))
 	if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
 		t.Errorf("got %s", got)
 	}
 	// A broken file changes nothing, and is reported.
 	for _, broken := range []string{"", "x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
 		expect.NoError(t, os.WriteFile(file, []byte(broken), 0o600))
-		expect.ErrorContains(t, clients.Check(nil), file)
+		expect.ErrorContains(t, clients.Ready(nil), file)
 		if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
 			t.Errorf("with %q, got %s", broken, got)
 		}
 	}
 	expect.NoError(t, os.WriteFile(file, after.PEM(), 0o600))
-	expect.NoError(t, clients.Check(nil))
+	expect.NoError(t, clients.Ready(nil))
 	if code, _, err := post(kept, s.url(), nil); code != 401 {
 		t.Errorf("on the kept connection, the old CA gets %d, %v", code, err)
 	}

@@ -13,7 +13,7 @@
 //		webhook.ShutdownDelay(10*time.Second), // until the Service has noticed
 //		webhook.RunAlongside(informers))       // until the last request is answered
 //
-// Also add the check "shutdown": [Draining] to the readiness checks. After the context is done, the
+// Also add the check "shutdown": [ShutdownCheck] to the readiness checks. After the context is done, the
 // responses ask clients to open new connections, which go to other replicas, so that the server
 // closes no connection on which a client is sending a request.
 //

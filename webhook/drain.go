@@ -21,7 +21,7 @@ func DrainTimeout(d time.Duration) Option {
 // ShutdownDelay sets the time that [Serve] continues to accept connections after its context is
 // done, because a deleted pod gets new connections for some seconds, until every node has updated
 // its routes. The default is zero. During the delay, responses ask clients to close their
-// connections, and [Draining] returns an error. The terminationGracePeriodSeconds of the pod should
+// connections, and [ShutdownCheck] returns an error. The terminationGracePeriodSeconds of the pod should
 // exceed the sum of this delay and [DrainTimeout].
 func ShutdownDelay(d time.Duration) Option {
 	return func(s *settings) { s.delay = d }
@@ -42,10 +42,10 @@ func RunAlongside(run func(context.Context) error) Option {
 
 type stoppingKey struct{}
 
-// Draining is a readiness check for [Checks]. It returns an error once the [Serve] that serves
+// ShutdownCheck is a readiness check for [Checks]. It returns an error once the [Serve] that serves
 // the request is shutting down. Otherwise, and for requests that another server serves, it
 // returns nil.
-func Draining(r *http.Request) error {
+func ShutdownCheck(r *http.Request) error {
 	if stopping, ok := r.Context().Value(stoppingKey{}).(context.Context); ok && stopping.Err() != nil {
 		return errors.New("the server is shutting down")
 	}

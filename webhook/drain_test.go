@@ -117,7 +117,7 @@ func TestDrain_AnswersSendClientsAway(t *testing.T) {
 		close(entered)
 		<-goOn
 	})
-	mux.Handle("/readyz", webhook.Checks{"shutdown": webhook.Draining})
+	mux.Handle("/readyz", webhook.Checks{"shutdown": webhook.ShutdownCheck})
 	s := start(t, mux, webhook.ShutdownDelay(5*time.Second), webhook.DrainTimeout(10*time.Second))
 	client := s.client(t, false)
 	ask := func(path string) string {
@@ -213,9 +213,9 @@ func TestDrain_HTTP2(t *testing.T) {
 	})
 }
 
-// Draining passes outside of Serve.
+// ShutdownCheck passes outside of Serve.
 func TestDraining_OutsideOfServe(t *testing.T) {
-	if err := webhook.Draining(httptest.NewRequest("GET", "/readyz", nil)); err != nil {
+	if err := webhook.ShutdownCheck(httptest.NewRequest("GET", "/readyz", nil)); err != nil {
 		t.Error(err)
 	}
 }
@@ -269,7 +269,7 @@ func TestRunAlongside_Error(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(entered)
 		<-goOn
-		draining.Store(webhook.Draining(r) != nil)
+		draining.Store(webhook.ShutdownCheck(r) != nil)
 		fmt.Fprint(w, "done")
 	}), webhook.ShutdownDelay(time.Hour), webhook.RunAlongside(func(context.Context) error {
 		<-fail

@@ -28,7 +28,7 @@ func ExampleServe() {
 	mux := http.NewServeMux()
 	mux.Handle("/convert", http.NotFoundHandler()) // conversion.NewHandler(reg)
 	mux.Handle("/healthz", webhook.Checks{})
-	mux.Handle("/readyz", webhook.Checks{"certificate": certs.Check})
+	mux.Handle("/readyz", webhook.Checks{"certificate": certs.Ready})
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // ":8443" in a pod
 	if err != nil {
 		panic(err)
@@ -64,7 +64,7 @@ func ExampleRunAlongside() {
 		panic(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/readyz", webhook.Checks{"shutdown": webhook.Draining})
+	mux.Handle("/readyz", webhook.Checks{"shutdown": webhook.ShutdownCheck})
 	ctx, cancel := context.WithCancel(context.Background())
 	informer := func(ctx context.Context) error { // informer.RunWithContext
 		fmt.Println("the informer runs")
@@ -96,7 +96,7 @@ func ExampleClientsOf() {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/validate", clients.Only(http.NotFoundHandler())) // admission.NewHandler(s, …)
-	mux.Handle("/readyz", webhook.Checks{"clients": clients.Check})
+	mux.Handle("/readyz", webhook.Checks{"clients": clients.Ready})
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", webhook.TLSConfig(certs, webhook.VerifyClients(clients)))
 	if err != nil {
 		panic(err)

@@ -29,7 +29,7 @@ type FileCertificates struct {
 // Handshakes read the files again, at most once a second, so that a renewed certificate is served
 // without a restart. The files may change in place, by a rename, or by the swap of a symbolic link,
 // as in a Kubernetes volume. While the new content is invalid, the last valid certificate is
-// served, and [FileCertificates.Check] returns an error.
+// served, and [FileCertificates.Ready] returns an error.
 func Files(certFile, keyFile string) (*FileCertificates, error) {
 	pair, err := reload.New(func(contents [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(contents[0], contents[1])
@@ -49,10 +49,10 @@ func (f *FileCertificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificat
 	return f.pair.Value(), nil
 }
 
-// Check is a check for [Checks]. It returns an error if the files cannot be read or do not
+// Ready is a check for [Checks]. It returns an error if the files cannot be read or do not
 // belong together, or if the certificate has expired or is not valid yet. The request may be
 // nil.
-func (f *FileCertificates) Check(*http.Request) error {
+func (f *FileCertificates) Ready(*http.Request) error {
 	pair, err := f.pair.Check()
 	if err != nil {
 		return fmt.Errorf("webhook: serving certificate: %w", err)

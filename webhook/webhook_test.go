@@ -107,7 +107,7 @@ func TestFiles_Broken(t *testing.T) {
 		v.swap(t, good)
 		files, err := webhook.Files(v.cert(), v.key())
 		expect.NoError(t, err)
-		expect.NoError(t, files.Check(nil))
+		expect.NoError(t, files.Ready(nil))
 		for name, broken := range map[string]pair{
 			"no PEM":         {chain: []byte("x"), key: good.key},
 			"the wrong key":  {chain: good.chain, key: other.key},
@@ -120,14 +120,14 @@ func TestFiles_Broken(t *testing.T) {
 			if got := c.Leaf.SerialNumber.String(); got != good.leaf(t) {
 				t.Errorf("%s: got %s", name, got)
 			}
-			if err := files.Check(nil); err == nil || !strings.Contains(err.Error(), v.cert()) {
+			if err := files.Ready(nil); err == nil || !strings.Contains(err.Error(), v.cert()) {
 				t.Errorf("%s: the check says %v", name, err)
 			}
 		}
 		v.swap(t, good)
-		expect.NoError(t, files.Check(nil))
+		expect.NoError(t, files.Ready(nil))
 		expect.NoError(t, os.Remove(v.key()))
-		if err := files.Check(nil); !errors.Is(err, os.ErrNotExist) {
+		if err := files.Ready(nil); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("without the key, the check says %v", err)
 		}
 	})
@@ -141,7 +141,7 @@ func TestFiles_ExpiredCertificate(t *testing.T) {
 		files, err := webhook.Files(v.cert(), v.key())
 		expect.NoError(t, err)
 		time.Sleep(2 * 365 * 24 * time.Hour)
-		expect.ErrorContains(t, files.Check(nil), "is valid from")
+		expect.ErrorContains(t, files.Ready(nil), "is valid from")
 	})
 }
 

@@ -21,7 +21,7 @@
 //
 // You start the informers, which may be typed, dynamic, metadata-only, or from a controller-runtime
 // cache (see interop/controllerruntime), and stop them after the webhook's last request. Use
-// [Target.Check] and [Referrers.Check] as readiness checks (see webhook.Checks). Register the
+// [Target.Ready] and [Referrers.Ready] as readiness checks (see webhook.Checks). Register the
 // Exists webhook for CREATE and UPDATE, and the NotReferenced webhook for DELETE.
 //
 // # Stale informers
@@ -37,7 +37,7 @@
 // If the watch of an informer is broken, for example because the API server restarts, the informer
 // keeps its objects, and client-go reports no error. [NewInformer] observes the watch. In these
 // cases, Exists reads all targets from the API server, NotReferenced leaves requests undecided, and
-// the Check methods return an error:
+// the Ready methods return an error:
 //
 //   - The informer has not synced, or has stopped.
 //   - The informer has no watch. The error has the cause, such as "connection refused".
@@ -51,7 +51,7 @@
 // 45 seconds (HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS); with HTTP/1.1, only
 // TCP notices it.
 //
-// With the Check methods as readiness checks, no replica is ready when the API server is down for
+// With the Ready methods as readiness checks, no replica is ready when the API server is down for
 // longer than a readiness probe tolerates. If the same replicas convert objects, use them only if
 // you accept this.
 //

@@ -88,7 +88,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	}
 	run(t, behind)
 	run(t, configMapInformer)
-	until(t, "the informers have synced", func() bool { return known.Check(nil) == nil && configMapsOf.Check(nil) == nil })
+	until(t, "the informers have synced", func() bool { return known.Ready(nil) == nil && configMapsOf.Ready(nil) == nil })
 	// The API server takes a moment to ask a new webhook.
 	until(t, "the webhook is asked", func() bool { return apierrors.IsInvalid(create(client, "nothing", "none")) })
 

@@ -140,7 +140,7 @@ func Example_dynamic() {
 		}
 		ovenOf := func(p *v1beta1.Pizza) []reference.Ref { return nil } // or Fields
 		mayUse := reference.Authorize(users.AuthorizationV1().SubjectAccessReviews(), "get")
-		return admission.Validate(reference.Exists(known, ovenOf, mayUse)), webhook.Checks{"ovens": known.Check}, nil
+		return admission.Validate(reference.Exists(known, ovenOf, mayUse)), webhook.Checks{"ovens": known.Ready}, nil
 	}
 	option, checks, err := setUp(&rest.Config{Host: "https://127.0.0.1:6443"})
 	fmt.Println(option != nil, len(checks), err)

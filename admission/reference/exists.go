@@ -245,7 +245,7 @@ func (c *checker) decide(ctx context.Context, from string, q *question) {
 	found, err := c.target.read(ctx, q.name)
 	if err != nil {
 		doubt := ""
-		if err := c.target.Check(nil); err != nil {
+		if err := c.target.Ready(nil); err != nil {
 			doubt = err.Error() + ", and "
 		}
 		q.undecided = undecided(err, "%s: %scannot find out whether %s %q exists",

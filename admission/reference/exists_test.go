@@ -61,7 +61,7 @@ func TestExists_UnsyncedInformer(t *testing.T) {
 	known := target(t, reference.ClusterScoped(toppings), behind, asked)
 	decides(t, reference.Exists(known, toppingsOf), pizza("x", "nails", "new", "gone"), `spec.toppings[0].name: Not found: "nails"`, `spec.toppings[2].name: Not found: "gone"`)
 	const unsynced = "the informer of toppings.restaurant.programming-kubernetes.info has not synced yet"
-	if err := known.Check(nil); !isRetry(err, http.StatusServiceUnavailable) || err.Error() != unsynced {
+	if err := known.Ready(nil); !isRetry(err, http.StatusServiceUnavailable) || err.Error() != unsynced {
 		t.Errorf("the check says %v", err)
 	}
 	_, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "locked"))
@@ -434,7 +434,7 @@ func TestTarget_StoppedInformer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); informer.RunWithContext(ctx) }()
-	until(t, "it has synced", func() bool { return known.Check(nil) == nil })
+	until(t, "it has synced", func() bool { return known.Ready(nil) == nil })
 	decides(t, reference.Exists(known, toppingsOf), pizza("x", "tomato")) // while it runs
 	cancel()
 	<-stopped
@@ -442,12 +442,12 @@ func TestTarget_StoppedInformer(t *testing.T) {
 	time.Sleep(3 * time.Second) // another replica may answer, whenever this one has started
 	const want = "the informer of toppings.restaurant.programming-kubernetes.info has stopped"
 	errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "tomato"))
-	if len(errs) != 1 || err != nil || fmt.Sprint(known.Check(nil)) != want {
-		t.Errorf("got %v and %v, and of the check %v; the API server has no tomato", errs, err, known.Check(nil))
+	if len(errs) != 1 || err != nil || fmt.Sprint(known.Ready(nil)) != want {
+		t.Errorf("got %v and %v, and of the check %v; the API server has no tomato", errs, err, known.Ready(nil))
 	}
 	_, err = reference.NotReferenced[*v1alpha1.Topping](pizzasOf)(t.Context(), topping("tomato"))
-	if !isRetry(err, http.StatusServiceUnavailable) || !strings.HasSuffix(err.Error(), "has stopped") || pizzasOf.Check(nil) == nil {
-		t.Errorf("got %v, and of the check %v", err, pizzasOf.Check(nil))
+	if !isRetry(err, http.StatusServiceUnavailable) || !strings.HasSuffix(err.Error(), "has stopped") || pizzasOf.Ready(nil) == nil {
+		t.Errorf("got %v, and of the check %v", err, pizzasOf.Ready(nil))
 	}
 }
 

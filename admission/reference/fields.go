@@ -48,7 +48,7 @@ type Field struct {
 //
 // If T is *unstructured.Unstructured, Fields can only check paths of labels and annotations. For an
 // object that has a list where the path has no [*], [Exists] denies the request with a field error
-// at the list, and [Referrers.Check] returns an error from then on.
+// at the list, and [Referrers.Ready] returns an error from then on.
 func Fields[T runtime.Object](fields ...Field) (func(obj T) []Ref, error) {
 	t := reflect.TypeFor[T]()
 	var errs []error

@@ -182,7 +182,7 @@ func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
 			informer := holding()
 			users := follow(t, pizzas, informer, reference.ClusterScoped(toppings), refs)
 			informer.add(obj)
-			expect.ErrorContains(t, users.Check(nil), `"x" cannot be found: spec.`)
+			expect.ErrorContains(t, users.Ready(nil), `"x" cannot be found: spec.`)
 		})
 	}
 }

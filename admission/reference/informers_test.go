@@ -82,7 +82,7 @@ func TestInformer_Typed(t *testing.T) {
 	expect.NoError(t, err)
 	run(t, podInformer)
 	run(t, secretInformer)
-	until(t, "both have synced", func() bool { return podsOf.Check(nil) == nil && known.Check(nil) == nil })
+	until(t, "both have synced", func() bool { return podsOf.Ready(nil) == nil && known.Ready(nil) == nil })
 
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{
 		{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "oven"}}},
@@ -126,7 +126,7 @@ func TestInformer_Dynamic(t *testing.T) {
 	expect.NoError(t, err)
 	run(t, pizzaInformer)
 	run(t, toppingInformer)
-	until(t, "both have synced", func() bool { return pizzasOf.Check(nil) == nil && known.Check(nil) == nil })
+	until(t, "both have synced", func() bool { return pizzasOf.Ready(nil) == nil && known.Ready(nil) == nil })
 	exists := reference.Exists(known, refs)
 	decides(t, exists, object("Pizza", "default", "x", map[string]any{"name": "tomato"}, map[string]any{"name": "nails"}), `spec.toppings[1].name: Not found: "nails"`)
 	// A topping that was created this moment is found, whether the informer has it or not.
@@ -155,7 +155,7 @@ func TestInformer_MetadataOnly(t *testing.T) {
 	expect.NoError(t, err)
 	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), refs)
 	run(t, pizzaInformer)
-	until(t, "it has synced", func() bool { return pizzasOf.Check(nil) == nil })
+	until(t, "it has synced", func() bool { return pizzasOf.Ready(nil) == nil })
 	if got := denial(t, "tomato", pizzasOf); got != "pizzas: default/margherita" {
 		t.Error(got)
 	}
@@ -225,7 +225,7 @@ func TestReferrers_Concurrent(t *testing.T) {
 		return append(toppingsOf(p), reference.Ref{Path: field.NewPath("x"), Name: "dough"})
 	})
 	run(t, informer)
-	until(t, "it is watched", func() bool { return pizzasOf.Check(nil) == nil })
+	until(t, "it is watched", func() bool { return pizzasOf.Ready(nil) == nil })
 	go func() {
 		for i := range 300 {
 			source.Add(pizza(fmt.Sprintf("p%d", i), fmt.Sprintf("t%d", i%3)))

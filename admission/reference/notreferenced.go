@@ -36,7 +36,7 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 //
 // The function leaves the request undecided in these cases:
 //
-//   - [Referrers.Check] returns an error, for example because the watch of the informer is broken.
+//   - [Referrers.Ready] returns an error, for example because the watch of the informer is broken.
 //   - The scope of the object contradicts [Namespaced] or [ClusterScoped].
 //
 // When a user deletes a collection, the first denial ends the request, but the API server has
@@ -95,7 +95,7 @@ func usersOf(target cache.ObjectName, referrers []*Referrers, leaveOut string) (
 	var kinds []string
 	var named, total int
 	for _, r := range referrers {
-		if err := r.Check(nil); err != nil {
+		if err := r.Ready(nil); err != nil {
 			return "", err
 		}
 		users, count := r.index.of(target, maxNamed-named, leaveOut)

@@ -142,7 +142,7 @@ func (o *observed) recovers(t *testing.T) {
 	t.Helper()
 	until(t, "the watches work", func() bool {
 		time.Sleep(time.Millisecond)
-		return o.configMaps.Check(nil) == nil && o.secrets.Check(nil) == nil
+		return o.configMaps.Ready(nil) == nil && o.secrets.Ready(nil) == nil
 	})
 }
 
@@ -202,7 +202,7 @@ func TestChecks_ConnectionRefused(t *testing.T) {
 	if age := time.Since(begin); age < 2*time.Second {
 		t.Errorf("the answer is final after %s", age)
 	}
-	for _, err := range []error{o.remove(t, "old"), o.configMaps.Check(nil)} {
+	for _, err := range []error{o.remove(t, "old"), o.configMaps.Ready(nil)} {
 		if err == nil || !strings.HasPrefix(err.Error(), broken) || !strings.HasSuffix(err.Error(), "connection refused") {
 			t.Errorf("got %v, want %s and the cause", err, broken)
 		}
@@ -224,7 +224,7 @@ func TestChecks_HangingConnection(t *testing.T) {
 	o.freeze()
 	begin := time.Now()
 	o.refer(t, "old")
-	until(t, "the watch is known to be broken", func() bool { time.Sleep(time.Millisecond); return o.configMaps.Check(nil) != nil })
+	until(t, "the watch is known to be broken", func() bool { time.Sleep(time.Millisecond); return o.configMaps.Ready(nil) != nil })
 	t.Logf("noticed after %s", time.Since(begin))
 	until(t, "the deletion is denied", func() bool { time.Sleep(time.Millisecond); return apierrors.IsForbidden(o.remove(t, "old")) })
 }
@@ -286,8 +286,8 @@ func TestNotReferenced_APIServerRestart(t *testing.T) {
 	}
 	expect.NoError(t, cp.StopAPIServer())
 	time.Sleep(tier.Pick(2*time.Second, 14*time.Second)) // the longer, the longer does a reflector wait
-	if err := o.configMaps.Check(nil); err == nil {
-		t.Error("while the API server is down, Check returns nil")
+	if err := o.configMaps.Ready(nil); err == nil {
+		t.Error("while the API server is down, Ready returns nil")
 	}
 	expect.NoError(t, cp.StartAPIServer(t.Context()))
 	up := time.Now()

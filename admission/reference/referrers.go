@@ -33,7 +33,7 @@ type Referrers struct {
 // T is the type of the objects in the informer: a pointer to a struct for a typed informer,
 // *unstructured.Unstructured for a dynamic informer, and *metav1.PartialObjectMetadata for a
 // metadata-only informer. If the informer holds an object of another type, or refs panics,
-// [Referrers.Check] and [NotReferenced] return an error from then on, because referrers may be
+// [Referrers.Ready] and [NotReferenced] return an error from then on, because referrers may be
 // missing.
 //
 // The index leaves out:
@@ -103,7 +103,7 @@ func (r *Referrers) targetsOf(
 }
 
 // Of returns the referrers of the target, sorted by namespace and name. The namespace is empty
-// for a cluster-scoped target. While [Referrers.Check] returns an error, referrers may be
+// for a cluster-scoped target. While [Referrers.Ready] returns an error, referrers may be
 // missing.
 //
 // Of is for controllers that reconcile all referrers of a target, and returns a new slice at each
@@ -117,10 +117,10 @@ func (r *Referrers) Of(namespace, name string) []cache.ObjectName {
 // HasSynced reports whether the index has all objects that existed when the informer started.
 func (r *Referrers) HasSynced() bool { return r.source.hasSynced() }
 
-// Check is a readiness check for webhook.Checks. It returns an error until the informer has
+// Ready is a readiness check for webhook.Checks. It returns an error until the informer has
 // synced, while its watch is broken, and after it has stopped. It also returns an error if it
 // could not extract the references of an object; see [NewReferrers]. The request may be nil.
-func (r *Referrers) Check(*http.Request) error {
+func (r *Referrers) Ready(*http.Request) error {
 	if err := r.broken.Load(); err != nil {
 		return *err
 	}

@@ -174,7 +174,7 @@ func TestReferrers_Panic(t *testing.T) {
 	informer.add(pizza("plain"), pizza("margherita", "tomato"))
 	_, err := reference.NotReferenced[*v1alpha1.Topping](r)(t.Context(), topping("salami"))
 	want := `the references of pizzas.restaurant.programming-kubernetes.info "default/plain" cannot be found: panic: `
-	if !isFinal(err) || !strings.HasPrefix(err.Error(), want) || r.Check(nil) == nil {
+	if !isFinal(err) || !strings.HasPrefix(err.Error(), want) || r.Ready(nil) == nil {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if got := names(r, "", "tomato"); !cmp.Equal(got, []string{"default/margherita"}) {
@@ -191,11 +191,11 @@ func TestNotReferenced_UnsyncedInformer(t *testing.T) {
 	if !isRetry(err, http.StatusServiceUnavailable) || err.Error() != want || pizzasOf.HasSynced() {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if err := pizzasOf.Check(nil); err == nil || err.Error() != want {
+	if err := pizzasOf.Ready(nil); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	informer.synced = true
-	if err := pizzasOf.Check(nil); err != nil {
+	if err := pizzasOf.Ready(nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -207,7 +207,7 @@ func TestReferrers_AnotherType(t *testing.T) {
 	informer.add(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}}})
 	_, err := reference.NotReferenced[*v1alpha1.Topping](r)(t.Context(), topping("tomato"))
 	want := "the informer of pizzas.restaurant.programming-kubernetes.info holds a *unstructured.Unstructured, not a *v1beta1.Pizza"
-	if err == nil || err.Error() != want || r.Check(nil) == nil {
+	if err == nil || err.Error() != want || r.Ready(nil) == nil {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -73,10 +73,10 @@ func NewTarget(resource Resource, informer Informer, get Getter) (*Target, error
 	return t, nil
 }
 
-// Check is a readiness check for webhook.Checks. It returns an error until the informer has
+// Ready is a readiness check for webhook.Checks. It returns an error until the informer has
 // synced, while its watch is broken, and after it has stopped. In these cases, [Exists] reads all
 // targets from the API server. The request may be nil.
-func (t *Target) Check(*http.Request) error { return t.source.ready() }
+func (t *Target) Ready(*http.Request) error { return t.source.ready() }
 
 // knows reports whether the informer has an object of the name, and has it for certain.
 func (t *Target) knows(name cache.ObjectName) bool {

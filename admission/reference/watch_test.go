@@ -85,7 +85,7 @@ func expectCheck(t *testing.T, when string, r *reference.Referrers, want string)
 	t.Helper()
 	synctest.Wait()
 	got := ""
-	if err := r.Check(nil); err != nil {
+	if err := r.Ready(nil); err != nil {
 		got = strings.TrimPrefix(err.Error(), theInformer)
 	}
 	if got != want {
@@ -106,7 +106,7 @@ func TestNewInformer_BrokenWatch(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		expectCheck(t, "without a watch", r, "has had no watch for 5s: the server is starting")
 		s.end(nil)
-		for err := r.Check(nil); err != nil && strings.Contains(err.Error(), "had no watch"); err = r.Check(nil) {
+		for err := r.Ready(nil); err != nil && strings.Contains(err.Error(), "had no watch"); err = r.Ready(nil) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(990 * time.Millisecond)
@@ -146,7 +146,7 @@ func TestNewInformer_WatchEndsAtOnce(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		s.end(nil)
 		wait := func() {
-			for err := r.Check(nil); err == nil || strings.Contains(err.Error(), "had no watch"); err = r.Check(nil) {
+			for err := r.Ready(nil); err == nil || strings.Contains(err.Error(), "had no watch"); err = r.Ready(nil) {
 				if err == nil {
 					t.Fatal("it is ready at once")
 				}

@@ -40,9 +40,9 @@ type Convertible[H runtime.Object] interface {
 // ConvertFrom stores a copy of the hub in an annotation, set [HubCopy].
 //
 // An invalid annotation, see conversion.Lossless, is a *field.Error at metadata.annotations, unless
-// [DropInvalidAnnotation] is set. All other errors are mistakes in the operator: an invalid option, a method that fails without the annotation too, or an object that is
-// not a pointer to a struct that embeds metav1.ObjectMeta. After an error, hub is without the annotation,
-// and otherwise unchanged.
+// [DropInvalidAnnotation] is set. All other errors are mistakes in the operator: an invalid option, a
+// method that fails without the annotation too, or an object that is not a pointer to a struct that embeds
+// metav1.ObjectMeta. After an error, hub is without the annotation, and otherwise unchanged.
 //
 // The versions are compared as far as spoke and hub have an apiVersion. If the hub has none, as when
 // controller-runtime converts a spoke to a spoke, an annotation of fields that its Go type lacks is invalid.

@@ -55,5 +55,5 @@
 //     package roundtrip first.
 //   - It cannot detect in which version an object is stored, because the API server does not
 //     expose that.
-//   - It does not change the versions in managedFields: see [ForgetOwners].
+//   - It does not change the versions in managedFields: see [PruneManagedFields].
 package migrate

@@ -225,7 +225,7 @@ func TestRun_ObjectWouldLoseOwners(t *testing.T) {
 
 // Owners are not forgotten through another version. The entries of managedFields are written as the
 // objects are, and so through the storage version alone.
-func TestForgetOwners_OtherVersion(t *testing.T) {
+func TestPruneManagedFields_OtherVersion(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Conversion = nil // v1beta1 has no field for what is stored in v1
@@ -249,7 +249,7 @@ func TestForgetOwners_OtherVersion(t *testing.T) {
 		}
 		return nil
 	})
-	expect.ErrorContains(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.ForgetOwners()), "the storage version v1 is not served")
+	expect.ErrorContains(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.PruneManagedFields()), "the storage version v1 is not served")
 }
 
 func TestDryRun_WritesNothing(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	rate             float64
-	propagationDelay time.Duration
-	observe          func(Progress)
-	dryRun           bool
-	forgetOwners     bool
+	rate               float64
+	propagationDelay   time.Duration
+	observe            func(Progress)
+	dryRun             bool
+	pruneManagedFields bool
 }
 
 // Rate limits the requests per second, including lists. The default is 100. With Rate(0), only API
@@ -44,7 +44,7 @@ func PropagationDelay(d time.Duration) Option {
 }
 
 // Observe registers a function that is called with the progress of Run, or of Remove with
-// [ForgetOwners]. The function is called at most ten times a second, and at the end. Calls do not
+// [PruneManagedFields]. The function is called at most ten times a second, and at the end. Calls do not
 // overlap, and the migration waits for them. If several Observe options are given, their functions are
 // called in the order of the options.
 func Observe(f func(Progress)) Option {
@@ -61,7 +61,7 @@ func DryRun() Option {
 	return func(s *settings) { s.dryRun = true }
 }
 
-// ForgetOwners lets Remove remove a version that managedFields of objects still contain, after it
+// PruneManagedFields lets Remove remove a version that managedFields of objects still contain, after it
 // has removed the entries of the version from them. The fields keep their values, but the managers
 // in these entries no longer own the fields:
 //
@@ -79,8 +79,8 @@ func DryRun() Option {
 // Only requests for the resource itself can write managedFields, so admission is called. If it
 // would refuse or change an object, Remove leaves the object unchanged, and does not remove the
 // version. An object takes two requests.
-func ForgetOwners() Option {
-	return func(s *settings) { s.forgetOwners = true }
+func PruneManagedFields() Option {
+	return func(s *settings) { s.pruneManagedFields = true }
 }
 
 func apply(opts []Option) (settings, error) {

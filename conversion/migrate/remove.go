@@ -20,7 +20,7 @@ import (
 //   - The version is the storage version.
 //   - The version is in status.storedVersions. Call [Run] first.
 //   - The version is served, so its clients would fail.
-//   - The managedFields of an object contain the version, see [ForgetOwners].
+//   - The managedFields of an object contain the version, see [PruneManagedFields].
 //
 // Remove lists the metadata of all objects to check their managedFields. If your CRDs are
 // applied from a repository, call Remove with [DryRun], and remove the version in the
@@ -74,12 +74,12 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 	if v.Served {
 		faults = append(faults, fmt.Errorf("%s is served: set served: false, and check that no client asks for it (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)", version))
 	}
-	if m.forgetOwners && len(faults) == 0 {
+	if m.pruneManagedFields && len(faults) == 0 {
 		if err := m.forgetAll(ctx, d, version); err != nil {
 			return 0, err
 		}
 	}
-	if !m.forgetOwners || len(faults) == 0 && !m.dryRun {
+	if !m.pruneManagedFields || len(faults) == 0 && !m.dryRun {
 		owners, err := m.owners(ctx, d, version)
 		if err != nil {
 			return 0, errors.Join(append(faults, err)...)
@@ -144,7 +144,7 @@ func (m *migrator) owners(ctx context.Context, d *definition, version string) (f
 		return nil, err
 	}
 	for _, o := range slices.SortedFunc(maps.Keys(found), owner.compare) {
-		cure := "nothing moves such an owner; ForgetOwners (--forget-owners) lets go of it, and loses no field"
+		cure := "nothing moves such an owner; PruneManagedFields (--prune-managed-fields) lets go of it, and loses no field"
 		if o.operation == metav1.ManagedFieldsOperationApply {
 			cure = "let it apply once in " + d.storage
 		}

@@ -66,11 +66,11 @@ func TestRemove_VersionNobodyNeeds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	before := w.spec()
-	expect.NoError(t, remove(migrate.ForgetOwners(), migrate.DryRun()))
+	expect.NoError(t, remove(migrate.PruneManagedFields(), migrate.DryRun()))
 	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.versions()); diff != "" {
 		t.Error(diff)
 	}
-	expect.NoError(t, remove(migrate.ForgetOwners()))
+	expect.NoError(t, remove(migrate.PruneManagedFields()))
 	if diff := cmp.Diff([]string{"v1"}, w.versions()); diff != "" {
 		t.Error(diff)
 	}

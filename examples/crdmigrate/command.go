@@ -227,7 +227,7 @@ managedFields of an object, and says what to do about it.`,
 				opts, removed = append(opts, migrate.DryRun()), "can be removed"
 			}
 			if forget {
-				opts = append(opts, migrate.ForgetOwners())
+				opts = append(opts, migrate.PruneManagedFields())
 			}
 			bar := newProgress(c.errOut, args[0], "reading the managedFields of all objects")
 			opts = append(opts, migrate.Observe(bar.show))
@@ -242,7 +242,7 @@ managedFields of an object, and says what to do about it.`,
 	}
 	pace.register(cmd.Flags())
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "Only say whether it could be removed.")
-	cmd.Flags().BoolVar(&forget, "forget-owners", false, "Remove it even if managedFields name it: these owners lose their fields, which stay as they are.")
+	cmd.Flags().BoolVar(&forget, "prune-managed-fields", false, "Remove it even if managedFields name it: these owners lose their fields, which stay as they are.")
 	return cmd
 }
 

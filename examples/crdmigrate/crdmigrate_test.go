@@ -194,7 +194,7 @@ func TestRun_Output(t *testing.T) {
 	step(w.CRD+": nothing to do: only v1alpha1 is stored\n0", "run", w.CRD)
 	step(`error: migrate: CustomResourceDefinition `+w.CRD+`: v1alpha1 is the storage version: set storage: true for another one, and migrate the objects
 v1alpha1 is served: set served: false, and check that no client asks for it (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)
-v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as default/box-00000: nothing moves such an owner; ForgetOwners (--forget-owners) lets go of it, and loses no field
+v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as default/box-00000: nothing moves such an owner; PruneManagedFields (--prune-managed-fields) lets go of it, and loses no field
 1`, "remove", w.CRD, "v1alpha1")
 	w.Store("v1")
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
@@ -230,8 +230,8 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 	})
 	step(w.CRD+": 3 objects rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 dropped from status.storedVersions\n0", "run", w.CRD, "--propagation-delay=0s")
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
-	step(w.CRD+": v1alpha1 can be removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners", "--dry-run")
-	step(w.CRD+": v1alpha1 was removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners")
+	step(w.CRD+": v1alpha1 can be removed\n0", "remove", w.CRD, "v1alpha1", "--prune-managed-fields", "--dry-run")
+	step(w.CRD+": v1alpha1 was removed\n0", "remove", w.CRD, "v1alpha1", "--prune-managed-fields")
 	step("error: migrate: CustomResourceDefinition "+w.CRD+": no version \"v1alpha1\", expected one of v1\n2", "remove", w.CRD, "v1alpha1")
 	step("error: requires at least 1 arg(s), only received 0\n2", "run")
 	if got := run("run", "pallets.example.com"); !strings.Contains(got, `customresourcedefinitions.apiextensions.k8s.io "pallets.example.com" not found`) || !strings.HasSuffix(got, "2") {

@@ -28,7 +28,7 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, url string, o
 	}
 	hooks, err := registration.New("crontab",
 		registration.URL(url),
-		registration.Definitions([]byte(definition)),
+		registration.CRDs([]byte(definition)),
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 	)
 	if err != nil {

@@ -106,7 +106,7 @@ func (o *Options) server() (*server.GenericAPIServer, error) {
 	if err := o.recommended.ApplyTo(config); err != nil {
 		return nil, err
 	}
-	config.AddReadyzChecks(healthz.NamedCheck("menu", menu.Check)) // until the menu is known, no pizza can be judged
+	config.AddReadyzChecks(healthz.NamedCheck("menu", menu.Ready)) // until the menu is known, no pizza can be judged
 	s, err := config.Complete().New(Name, server.NewEmptyDelegate())
 	if err != nil {
 		return nil, err

@@ -48,9 +48,9 @@ func (m *Menu) Run(ctx context.Context) {
 	m.pizzas.RunWithContext(ctx)
 }
 
-// Check returns an error until the pizzas and the toppings are known.
-func (m *Menu) Check(request *http.Request) error {
-	return errors.Join(m.known.Check(request), m.pizzasOf.Check(request))
+// Ready returns an error until the pizzas and the toppings are known.
+func (m *Menu) Ready(request *http.Request) error {
+	return errors.Join(m.known.Ready(request), m.pizzasOf.Ready(request))
 }
 
 // Defaults returns the handler that adds toppings to pizzas without any.

@@ -23,7 +23,7 @@ func withWebhook(t *testing.T) schema.Release {
 	}
 	hooks, err := registration.New("toppings",
 		registration.URL("https://pizza.example.com"),
-		registration.Definitions([]byte(toppingDefinition)),
+		registration.CRDs([]byte(toppingDefinition)),
 		registration.Validating("cost.example.com", "/cost", admission.NewHandler(s, admission.Validate(costsSomething))),
 	)
 	if err != nil {

@@ -53,7 +53,7 @@ func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 		ofToppings = append(ofToppings, admission.Validate(costsSomething, admission.IfChanged("spec.cost")))
 	}
 	return registration.New(Name, append(e.options(),
-		registration.Definitions(Definitions()...),
+		registration.CRDs(Definitions()...),
 		registration.Conversion(prefix+"/convert",
 			conversion.NewHandler(op.registry, op.metrics.conversion)),
 		registration.Mutating(defaultPizzas, prefix+"/default/pizzas",

@@ -172,7 +172,7 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 	expect.NoError(t, err)
 	podsOf, err := reference.NewReferrers(podResource, pods, reference.Namespaced(secretResource), sameName[P](""))
 	expect.NoError(t, err)
-	if known.Check(nil) == nil || podsOf.Check(nil) == nil {
+	if known.Ready(nil) == nil || podsOf.Ready(nil) == nil {
 		t.Error("they have synced before they were started")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -184,7 +184,7 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 			t.Error(err)
 		}
 	})
-	waitFor(t, "they have synced", func() bool { return known.Check(nil) == nil && podsOf.Check(nil) == nil })
+	waitFor(t, "they have synced", func() bool { return known.Ready(nil) == nil && podsOf.Ready(nil) == nil })
 
 	// The secret is in a, b and c; what the cache does not watch is read.
 	pod.SetName("tls")
@@ -208,8 +208,8 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 		path = "/api/v1/namespaces/b/secrets"
 	}
 	objects.endWatch(path)
-	waitFor(t, "the watch is known to be broken", func() bool { return known.Check(nil) != nil })
-	waitFor(t, "the watch is back", func() bool { return known.Check(nil) == nil })
+	waitFor(t, "the watch is known to be broken", func() bool { return known.Ready(nil) != nil })
+	waitFor(t, "the watch is back", func() bool { return known.Ready(nil) == nil })
 	unused := reference.NotReferenced[S](podsOf)
 	for namespace, used := range map[string]bool{"a": true, "b": true, "c": len(namespaces) == 0, "d": false} {
 		secret.SetName("tls")

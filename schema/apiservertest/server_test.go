@@ -197,7 +197,7 @@ func operator() (*registration.Webhooks, error) {
 		return nil, err
 	}
 	return registration.New("crontabs",
-		registration.Definitions([]byte(cronTabYAML)),
+		registration.CRDs([]byte(cronTabYAML)),
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 		registration.Mutating("mutate.crontabs.stable.example.com", "/mutate", admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(nightly))),
 		registration.Validating("validate.crontabs.stable.example.com", "/validate", admission.NewHandler(s, admission.ConvertWith(reg), admission.Validate(notTooMany))),

@@ -172,7 +172,7 @@ func newHooks(endpoint registration.Option) (*registration.Webhooks, error) {
 		return admission.NewHandler(runtime.NewScheme(), append(opts, admission.ConvertWith(reg))...)
 	}
 	return registration.New("sequences",
-		registration.Definitions([]byte(definition)),
+		registration.CRDs([]byte(definition)),
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 		registration.Mutating("mutate.sequences.example.com", "/mutate", handler(mutate), func(w *admissionregistrationv1.MutatingWebhook) {
 			w.ReinvocationPolicy = new(admissionregistrationv1.IfNeededReinvocationPolicy)

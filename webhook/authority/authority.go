@@ -374,9 +374,9 @@ func (a *Authority) CABundle() []byte {
 	return nil
 }
 
-// Check is a readiness check for [webhook.Checks]. It returns an error while there is no
+// Ready is a readiness check for [webhook.Checks]. It returns an error while there is no
 // certificate that is valid now. The request may be nil.
-func (a *Authority) Check(*http.Request) error {
+func (a *Authority) Ready(*http.Request) error {
 	served, err := a.GetCertificate(nil)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func TestAuthority_APIServerAway(t *testing.T) {
 		r.wantsWell(t, c)
 		r.wantsIssuer(t, want)
 		time.Sleep(4 * time.Hour) // longer than the CA's
-		expect.ErrorContains(t, r.Check(nil), "authority: the certificate is valid from ", "reading the Secret", "500")
+		expect.ErrorContains(t, r.Ready(nil), "authority: the certificate is valid from ", "reading the Secret", "500")
 		c.faulty(nil)
 		time.Sleep(time.Minute)
 		r.wantsWell(t, c)
@@ -51,7 +51,7 @@ func TestCheck_ExpiredCertificate(t *testing.T) {
 		r := started(t, c)
 		r.stop()
 		time.Sleep(90 * day) // the CA's life
-		err := r.Check(nil)
+		err := r.Ready(nil)
 		expect.ErrorContains(t, err, "authority: the certificate is valid from 1999-12-31T23:00:0", "to 2000-01-02T00:00:0", "and it is 2000-03-31T00:00:1")
 		if strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "look") {
 			t.Error(err)

@@ -21,7 +21,7 @@ func TestDowntime_ExpiredCA(t *testing.T) {
 				old := c.state(t)
 				r.stop()
 				time.Sleep(test.down)
-				if err := r.Check(nil); (err == nil) != test.same { // a certificate lives with its CA
+				if err := r.Ready(nil); (err == nil) != test.same { // a certificate lives with its CA
 					t.Errorf("the certificate: %v", err)
 				}
 				r = run(t, c, CALifetime(30*day))

@@ -50,7 +50,7 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 		serves := func(issuer *ca, bundle []byte) bool {
 			for _, r := range replicas {
 				leaf, err := r.GetCertificate(nil)
-				if err != nil || leaf.Leaf.CheckSignatureFrom(issuer.cert) != nil || r.Check(nil) != nil || shake(r.Authority, bundle, tls.VersionTLS13, time.Now()) != nil {
+				if err != nil || leaf.Leaf.CheckSignatureFrom(issuer.cert) != nil || r.Ready(nil) != nil || shake(r.Authority, bundle, tls.VersionTLS13, time.Now()) != nil {
 					return false
 				}
 			}
@@ -140,7 +140,7 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 				}
 				return nil
 			})
-			if err, serves := r.Check(nil), missing == "update" || missing == "watch"; (err == nil) != serves && missing != "watch" {
+			if err, serves := r.Ready(nil), missing == "update" || missing == "watch"; (err == nil) != serves && missing != "watch" {
 				t.Errorf("it serves: %v", err)
 			}
 		})

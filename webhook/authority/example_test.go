@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(certs.Check(nil))
+	fmt.Println(certs.Ready(nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { certs.Run(ctx) })
@@ -46,7 +46,7 @@ func Example() {
 	_, err = served.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "pizza-operator.pizza-system.svc"})
 	fmt.Println("trusted:", err == nil)
 	fmt.Println("valid for", time.Until(served.Leaf.NotAfter).Round(time.Hour))
-	fmt.Println("ready:", certs.Check(nil) == nil)
+	fmt.Println("ready:", certs.Ready(nil) == nil)
 
 	cancel()
 	running.Wait()

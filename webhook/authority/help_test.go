@@ -134,7 +134,7 @@ func (r *running) wantsIssuer(t *testing.T, issuer *x509.Certificate) {
 // wantsWell fails the test if r does not serve what the Secret's bundle trusts.
 func (r *running) wantsWell(t *testing.T, c *cluster) {
 	t.Helper()
-	expect.NoError(t, r.Check(nil))
+	expect.NoError(t, r.Ready(nil))
 	s := c.state(t)
 	if bundle := r.CABundle(); !bytes.Equal(bundle, s.bundle()) {
 		t.Fatal("the bundle is not the Secret's")

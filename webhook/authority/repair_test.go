@@ -194,7 +194,7 @@ func TestSecret_WithoutRoom(t *testing.T) {
 			return data
 		})
 		time.Sleep(5 * time.Hour)
-		if err := r.Check(nil); err != nil {
+		if err := r.Ready(nil); err != nil {
 			t.Error(err)
 		}
 		expect.ErrorContains(t, fmt.Errorf("%s", r.logged()), "writing the Secret: ", "422")
@@ -229,7 +229,7 @@ func TestCertificate_ReplicaMayNotRead(t *testing.T) {
 		time.Sleep(3 * day)
 		r.wantsWell(t, c)
 		time.Sleep(3 * day) // the CA has expired
-		expect.ErrorContains(t, r.Check(nil), "authority: the certificate is valid from ", "the last read of Secret ns/ca: reading the Secret: ", "forbidden")
+		expect.ErrorContains(t, r.Ready(nil), "authority: the certificate is valid from ", "the last read of Secret ns/ca: reading the Secret: ", "forbidden")
 		c.faulty(nil)
 		time.Sleep(10 * time.Minute)
 		r.wantsWell(t, c)
@@ -257,7 +257,7 @@ func TestBrokenSecret_ReplicaStartsAlone(t *testing.T) {
 					}
 					c.put(data)
 					r := started(t, c, PropagationDelay(time.Hour))
-					expect.NoError(t, r.Check(nil))
+					expect.NoError(t, r.Ready(nil))
 					leaf, _ := r.GetCertificate(nil)
 					issuer := current.cert
 					if bytes.Contains([]byte(how), []byte("too much")) {
@@ -393,7 +393,7 @@ func TestSecret_FightHasLimit(t *testing.T) {
 		if n := c.written() - before; n > 400 || n < 4 {
 			t.Errorf("there were %d writes in a minute", n)
 		}
-		if err := r.Check(nil); err != nil {
+		if err := r.Ready(nil); err != nil {
 			t.Error(err)
 		}
 		r.wantsIssuer(t, want)

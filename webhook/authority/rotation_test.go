@@ -142,7 +142,7 @@ func TestRotation_NextCAWaits(t *testing.T) {
 		r.wantsIssuer(t, old)
 		r.wantsErrors(t, 1)
 		expect.ErrorContains(t, fmt.Errorf("%s", r.logged()), "the rotation waits because a registration lacks the next CA", "pizzas.example.com has only", utc(old.NotAfter))
-		if err := r.Check(nil); err != nil {
+		if err := r.Ready(nil); err != nil {
 			t.Errorf("it is not ready: %v", err)
 		}
 

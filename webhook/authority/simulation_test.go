@@ -283,7 +283,7 @@ func (w *world) stranger() int {
 }
 
 func (w *world) young() bool {
-	return slices.ContainsFunc(w.replicas, func(rep *replica) bool { return rep != nil && rep.Check(nil) != nil })
+	return slices.ContainsFunc(w.replicas, func(rep *replica) bool { return rep != nil && rep.Ready(nil) != nil })
 }
 
 // hopeless reports whether something would be the last of three that come together. A replica that
@@ -367,7 +367,7 @@ var mishaps = []struct {
 		}
 		time.AfterFunc(time.Minute, func() {
 			for _, rep := range w.replicas {
-				if rep != nil && (rep.Check(nil) != nil || time.Since(rep.started) < 15*time.Second) {
+				if rep != nil && (rep.Ready(nil) != nil || time.Since(rep.started) < 15*time.Second) {
 					return
 				}
 			}

@@ -95,11 +95,11 @@ func TestStart_BeforeFirstRead(t *testing.T) {
 		_, err = a.GetCertificate(nil)
 		want := "authority: Secret ns/ca: no certificate yet: the Secret has not been read"
 		expect.ErrorContains(t, err, want)
-		expect.ErrorContains(t, a.Check(nil), want)
+		expect.ErrorContains(t, a.Ready(nil), want)
 
 		c.faulty(func(*http.Request) int { return 403 })
 		r := started(t, c)
-		for _, err := range []error{r.Check(nil), func() error { _, err := r.GetCertificate(nil); return err }()} {
+		for _, err := range []error{r.Ready(nil), func() error { _, err := r.GetCertificate(nil); return err }()} {
 			expect.ErrorContains(t, err, "Secret ns/ca: no certificate yet: reading the Secret: ", `secrets "ca" is forbidden: User "pizza"`)
 		}
 		c.faulty(nil)
@@ -113,7 +113,7 @@ func TestStart_WaitsForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(r.patience() / 2)
-		expect.ErrorContains(t, r.Check(nil), "another replica may restore it")
+		expect.ErrorContains(t, r.Ready(nil), "another replica may restore it")
 		if c.written() != 0 {
 			t.Error("it has not waited")
 		}

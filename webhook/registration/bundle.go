@@ -17,9 +17,9 @@ type Bundle interface {
 	// the same certificates should return the same bytes, because they overwrite each other's
 	// bundle otherwise.
 	CABundle() []byte
-	// Check is a readiness check for webhook.Checks. It returns an error while CABundle has no
+	// Ready is a readiness check for webhook.Checks. It returns an error while CABundle has no
 	// current certificates. The request may be nil.
-	Check(*http.Request) error
+	Ready(*http.Request) error
 }
 
 // FileBundle is a [Bundle] of a file. It follows the changes of the file. See [BundleFile].
@@ -32,7 +32,7 @@ var _ Bundle = (*FileBundle)(nil)
 // certificates.
 //
 // The file is read at most once a second. While it is invalid, the last valid content is used, and
-// [FileBundle.Check] returns an error.
+// [FileBundle.Ready] returns an error.
 //
 // While the files of several replicas differ, such as the volumes of a Secret on different nodes,
 // the replicas overwrite each other's bundle. So rotate the CA in this order:
@@ -57,9 +57,9 @@ func BundleFile(path string) (*FileBundle, error) {
 // CABundle returns the last valid content of the file.
 func (f *FileBundle) CABundle() []byte { return slices.Clone(f.file.Value()) }
 
-// Check reads the file, and returns an error if it has no valid certificates now. Use it as
+// Ready reads the file, and returns an error if it has no valid certificates now. Use it as
 // one of webhook.Checks for readiness. The request may be nil.
-func (f *FileBundle) Check(*http.Request) error {
+func (f *FileBundle) Ready(*http.Request) error {
 	if _, err := f.file.Check(); err != nil {
 		return fmt.Errorf("registration: CA bundle: %w", err)
 	}

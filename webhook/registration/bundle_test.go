@@ -46,7 +46,7 @@ func TestBundleFile_Broken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := registration.BundleFile(path)
 		expect.NoError(t, err)
-		expect.NoError(t, b.Check(nil))
+		expect.NoError(t, b.Ready(nil))
 		for name, broken := range map[string][]byte{
 			"empty":                 {},
 			"garbage":               []byte("garbage"),
@@ -55,7 +55,7 @@ func TestBundleFile_Broken(t *testing.T) {
 		} {
 			expect.NoError(t, os.WriteFile(path, broken, 0o600))
 			time.Sleep(2 * time.Second)
-			if err := b.Check(nil); err == nil || !strings.Contains(err.Error(), path) {
+			if err := b.Ready(nil); err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s: the check says %v", name, err)
 			}
 			got := b.CABundle()
@@ -64,11 +64,11 @@ func TestBundleFile_Broken(t *testing.T) {
 			}
 		}
 		expect.NoError(t, os.Remove(path))
-		if err := b.Check(nil); !errors.Is(err, os.ErrNotExist) {
+		if err := b.Ready(nil); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("without the file, the check says %v", err)
 		}
 		expect.NoError(t, os.WriteFile(path, ca, 0o600))
-		expect.NoError(t, b.Check(nil))
+		expect.NoError(t, b.Ready(nil))
 	})
 }
 

@@ -27,16 +27,16 @@ type conversionWebhook struct {
 
 func (c *conversionWebhook) String() string { return "Conversion " + c.path }
 
-// Definitions adds the CustomResourceDefinitions (CRDs) of the kinds that the handlers serve, with
+// CRDs adds the CustomResourceDefinitions (CRDs) of the kinds that the handlers serve, with
 // the plural names, scopes and versions of their resources. Each argument is YAML or JSON with one
 // or several documents, such as the files that controller-gen writes. [Webhooks.Manifests] contains
 // the CRDs with all their fields, except for status and metadata.creationTimestamp.
-func Definitions(texts ...[]byte) Option {
+func CRDs(texts ...[]byte) Option {
 	return func(s *settings) {
 		for i, text := range texts {
 			found, err := crd.Read(text)
 			if err != nil {
-				s.errorf("Definitions, text %d: %w", i+1, err)
+				s.errorf("CRDs, text %d: %w", i+1, err)
 			}
 			for _, read := range found {
 				d := &definition{Definition: read}
@@ -54,7 +54,7 @@ func Definitions(texts ...[]byte) Option {
 }
 
 // Conversion adds a handler of package conversion with the path on which it is served. Each CRD in
-// [Definitions] whose kind the handler converts, and which has more than one version, gets this
+// [CRDs] whose kind the handler converts, and which has more than one version, gets this
 // webhook in spec.conversion.
 //
 // [New] returns an error if
@@ -74,7 +74,7 @@ func Conversion(path string, h http.Handler) Option {
 // CRD, such as pizzas.example.com.
 //
 // While the CRD in the cluster has a conversion that points to this operator, such as the
-// conversion of an earlier release, [Webhooks.Check] returns an error. Server-side apply of
+// conversion of an earlier release, [Webhooks.Ready] returns an error. Server-side apply of
 // the manifests removes that conversion if the same field manager applied it.
 func NoConversion(definition string) Option {
 	return func(s *settings) { s.unconverted = append(s.unconverted, definition) }
@@ -133,7 +133,7 @@ func (s *settings) assignConversion(c *conversionWebhook) {
 	for _, k := range known.Conversions {
 		d := s.definition(k.GroupKind)
 		if d == nil {
-			s.errorf("%s: no CustomResourceDefinition of %s: add it to Definitions", c, k.GroupKind)
+			s.errorf("%s: no CustomResourceDefinition of %s: add it to CRDs", c, k.GroupKind)
 			continue
 		}
 		if d.convertedBy != nil {

@@ -3,7 +3,7 @@
 //
 //	hooks, err := registration.New("pizza-operator",
 //		registration.Service("pizza-system", "pizza-operator"),
-//		registration.Definitions(crdYAML),
+//		registration.CRDs(crdYAML),
 //		registration.Conversion("/convert", conversion.NewHandler(reg)),
 //		registration.Mutating("default.pizzas.example.com", "/admit", admission.NewHandler(s, admission.Mutate(defaultToppings))),
 //		registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(s, admission.Validate(knownToppings))),
@@ -14,17 +14,17 @@
 // manifests for kubectl, Helm, kustomize or GitOps; print them in a subcommand of your operator.
 // [Webhooks.PolicyRules] returns the RBAC rules, and [Webhooks.Hosts] the host name for the serving
 // certificate. In a running replica, [Webhooks.Inject] writes the CA bundle into the applied
-// objects, and changes nothing else; with [Guard], its service account cannot. [Webhooks.Check] reports problems for
+// objects, and changes nothing else; with [Guard], its service account cannot. [Webhooks.Ready] reports problems for
 // readiness, and [Webhooks.Differences] reports differences from the declaration for a metric.
 //
 // # Rules
 //
 // The rules of a webhook are generated from the functions of its handler. Resources and scopes come
-// from the CustomResourceDefinitions (CRDs) in [Definitions]. For a kind of Kubernetes itself, the
+// from the CustomResourceDefinitions (CRDs) in [CRDs]. For a kind of Kubernetes itself, the
 // resource is the plural of the kind. Set the rules yourself (see [Mutating]) for
 //
 //   - a handler that is not from package admission,
-//   - a function for a kind that is neither built into Kubernetes nor in [Definitions],
+//   - a function for a kind that is neither built into Kubernetes nor in [CRDs],
 //   - a function for every kind, or
 //   - a function for a subresource that has a kind of its own, such as scale (kind Scale).
 //

@@ -223,14 +223,14 @@ func manifestsAreAccepted(t *testing.T, c cluster) {
 func replicasWaitForManifests(t *testing.T, c cluster) {
 	s := newShop(t, "nothing.example.com")
 	hooks := declare(t, "nothing", s.options()...)
-	expect.ErrorContains(t, hooks.Check(nil), "is not running")
+	expect.ErrorContains(t, hooks.Ready(nil), "is not running")
 	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	stop := inject(t, hooks, c.Config(), newBundle(ca))
 	expect.Eventually(t, func() error {
 		const want = "registration: CustomResourceDefinition pizzas.nothing.example.com: not in the cluster: apply the manifests\n" +
 			"registration: MutatingWebhookConfiguration nothing: not in the cluster: apply the manifests\n" +
 			"registration: ValidatingWebhookConfiguration nothing: not in the cluster: apply the manifests"
-		if diff := cmp.Diff(want, fmt.Sprint(hooks.Check(nil))); diff != "" {
+		if diff := cmp.Diff(want, fmt.Sprint(hooks.Ready(nil))); diff != "" {
 			return fmt.Errorf("(-want +got):\n%s", diff)
 		}
 		return nil
@@ -247,7 +247,7 @@ func replicasWaitForManifests(t *testing.T, c cluster) {
 		expect.NoError(t, carry(t, ca, u))
 	}
 	stop()
-	if err := hooks.Check(nil); err == nil {
+	if err := hooks.Ready(nil); err == nil {
 		t.Error("after it has run, the check passes")
 	}
 }
@@ -315,7 +315,7 @@ func onlyBundlesAreWritten(t *testing.T, c cluster) {
 	if got, want := hooks.Differences()[2].String(), "MutatingWebhookConfiguration only: webhooks[default.pizzas.only.example.com].timeoutSeconds is 3, expected 10"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	expect.NoError(t, hooks.Check(nil)) // it can be called
+	expect.NoError(t, hooks.Ready(nil)) // it can be called
 	before := c.all(t, s, "only")
 	other, _, _ := webhooktest.SelfSigned(t, "other")
 	b.set(other)
@@ -431,7 +431,7 @@ func unreadyReplicas(t *testing.T, c cluster) {
 	says := func(hooks *registration.Webhooks, want string) {
 		t.Helper()
 		expect.Eventually(t, func() error {
-			if err := hooks.Check(nil); err == nil || err.Error() != want {
+			if err := hooks.Ready(nil); err == nil || err.Error() != want {
 				return fmt.Errorf("got %q, want %q", fmt.Sprint(err), want)
 			}
 			return nil
@@ -465,7 +465,7 @@ func foreignBundle(t *testing.T, c cluster) {
 		c.patch(t, resource, "cainjector", `[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+encoded+`"}]`)
 	}
 	expect.Eventually(t, func() error { return hooks.CheckBundle(theirs) })
-	expect.NoError(t, hooks.Check(nil))
+	expect.NoError(t, hooks.Ready(nil))
 	for resource, u := range c.all(t, s, "cainjector") {
 		for _, m := range u.GetManagedFields() {
 			if m.Manager == "cainjector" {
@@ -482,7 +482,7 @@ func newBundleIsWritten(t *testing.T, c cluster) {
 	b := newBundle(nil)
 	inject(t, hooks, c.Config(), b)
 	expect.Eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "pizzas.bundle.example.com: no CA certificate yet") {
+		if err := hooks.Ready(nil); err == nil || !strings.Contains(err.Error(), "pizzas.bundle.example.com: no CA certificate yet") {
 			return fmt.Errorf("without a certificate, the check says %w", err)
 		}
 		return nil
@@ -499,7 +499,7 @@ func newBundleIsWritten(t *testing.T, c cluster) {
 	}
 	b.set([]byte("garbage"))
 	expect.Eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "CA bundle: data does not contain any valid RSA or ECDSA certificates") {
+		if err := hooks.Ready(nil); err == nil || !strings.Contains(err.Error(), "CA bundle: data does not contain any valid RSA or ECDSA certificates") {
 			return fmt.Errorf("with garbage, the check says %w", err)
 		}
 		return nil
@@ -546,7 +546,7 @@ func awayAndBack(t *testing.T, c cluster) {
 	away()
 	c.patch(t, mutating, "away", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`)
 	time.Sleep(time.Second)
-	if err := hooks.Check(nil); err != nil {
+	if err := hooks.Ready(nil); err != nil {
 		t.Errorf("as long as nobody knows better, the check says %v", err)
 	}
 	listener, err = net.Listen("tcp", listener.Addr().String())
@@ -600,7 +600,7 @@ func fightIsSlow(t *testing.T, c cluster) {
 	before, begin := c.get(t, mutating, "fight").GetGeneration(), time.Now()
 	inject(t, declare(t, "fight", s.options()...), c.Config(), newBundle(theirs))
 	expect.Eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle repeatedly`) {
+		if err := hooks.Ready(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle repeatedly`) {
 			return fmt.Errorf("the check says %w", err)
 		}
 		return nil
@@ -647,7 +647,7 @@ func rulesSuffice(t *testing.T, c cluster) {
 			defer inject(t, hooks, c.user(t, fmt.Sprintf("without-update-%d", i), less), newBundle(other))()
 			want := []string{"forbidden", "cannot update resource \"" + rule.Resources[0]}
 			expect.Eventually(t, func() error {
-				err := hooks.Check(nil)
+				err := hooks.Ready(nil)
 				for _, w := range want {
 					if err == nil || !strings.Contains(err.Error(), w) {
 						return fmt.Errorf("no %q in: %w", w, err)

@@ -47,7 +47,7 @@ func declaration() (*registration.Webhooks, error) {
 	pizza := admission.ForKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Pizza"})
 	return registration.New("pizza-operator",
 		registration.Service("pizza-system", "pizza-operator"),
-		registration.Definitions([]byte(crd)),
+		registration.CRDs([]byte(crd)),
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 		registration.Validating("delete.pizzas.example.com", "/validate",
 			admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(reg), admission.ValidateDelete(notEaten, pizza)),

@@ -51,7 +51,7 @@ import (
 // another service account.
 //
 // [Webhooks.Inject] reads both objects once a minute. If they are missing, differ from the declaration, or limit another
-// service account than its own, it logs this once, and [Webhooks.Differences] returns it, but [Webhooks.Check] does not
+// service account than its own, it logs this once, and [Webhooks.Differences] returns it, but [Webhooks.Ready] does not
 // fail.
 func Guard(serviceAccount, secret string) Option {
 	return func(s *settings) {

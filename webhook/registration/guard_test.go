@@ -52,7 +52,7 @@ func (g *guarded) declare(t testing.TB) *registration.Webhooks {
 	sauces := fmt.Appendf(nil, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: sauces.%[1]s}, spec: {
   group: %[1]s, scope: Namespaced, names: {kind: Sauce, plural: sauces},
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`, g.group)
-	opts := append(g.options(), registration.Definitions(sauces),
+	opts := append(g.options(), registration.CRDs(sauces),
 		registration.OwnNamespace(g.namespace), registration.Guard("cook", g.name+"-webhook"),
 		registration.Mutating("second.pizzas."+g.group, "/second/admit", admit(g.mutate())),
 		registration.Validating("second.pizzas."+g.group, "/second/validate", admit(g.validate())))

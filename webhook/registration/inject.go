@@ -82,7 +82,7 @@ func (e contendedError) Error() string {
 // replica's own bundle changes.
 //
 // If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector
-// (see [Annotations]), Inject only reads the objects for [Webhooks.Check] and
+// (see [Annotations]), Inject only reads the objects for [Webhooks.Ready] and
 // [Webhooks.Differences].
 //
 // If the config sets neither QPS nor RateLimiter, the requests are not limited. Inject
@@ -174,7 +174,7 @@ type objectState struct {
 	mu          sync.Mutex
 	read        bool
 	current     *unstructured.Unstructured // or nil
-	unreachable error                      // see Webhooks.Check
+	unreachable error                      // see Webhooks.Ready
 	differences []Difference
 }
 
@@ -309,7 +309,7 @@ func (s *objectState) leave(caBundle string) bool {
 	return time.Since(s.excess) < excessDelay
 }
 
-// report stores the problems of an object for Check and Differences, and returns them. The
+// report stores the problems of an object for Ready and Differences, and returns them. The
 // errors are those of the CA bundle, and of the last request.
 func (s *objectState) report(pem []byte, noBundle, failure error) error {
 	s.mu.Lock()

@@ -111,7 +111,7 @@ func list(texts []string) (all []any) {
 
 // Manifests returns the objects to apply, as YAML documents in this order:
 //
-//   - the CRDs of [Definitions], with spec.conversion if a [Conversion] converts them
+//   - the CRDs of [CRDs], with spec.conversion if a [Conversion] converts them
 //   - the MutatingWebhookConfiguration
 //   - the ValidatingWebhookConfiguration
 //   - the NetworkPolicy, if there is a [NetworkPolicy]

@@ -55,22 +55,22 @@ func TestNew_JoinsAllMistakes(t *testing.T) {
 		"an admission that converts":      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", convert(s), rules(anyRule))}, []string{"handler without functions"}},
 		"a conversion of somebody else":   {"p", []registration.Option{service, registration.Conversion("/c", hider{convert(s)})}, []string{"expected one of conversion.NewHandler"}},
 		"kinds without a definition":      {"p", []registration.Option{service, other.definitions(), s.conversion(), s.mutating()}, []string{"Conversion /convert: no CustomResourceDefinition of Pizza.example.com", "Mutating default.pizzas.example.com: function for Pizza.example.com: no CustomResourceDefinition"}},
-		"a version that is not converted": {"p", []registration.Option{service, registration.Definitions([]byte(strings.ReplaceAll(string(s.definition()), "v1alpha1", "v1alpha2"))), s.conversion()}, []string{"CustomResourceDefinition pizzas.example.com: Conversion /convert does not convert version v1alpha2"}},
+		"a version that is not converted": {"p", []registration.Option{service, registration.CRDs([]byte(strings.ReplaceAll(string(s.definition()), "v1alpha1", "v1alpha2"))), s.conversion()}, []string{"CustomResourceDefinition pizzas.example.com: Conversion /convert does not convert version v1alpha2"}},
 		"versions that nothing converts":  {"p", []registration.Option{service, s.definitions(), s.validating()}, []string{`CustomResourceDefinition pizzas.example.com: versions v1alpha1, v1 without a conversion: add Conversion, or NoConversion("pizzas.example.com")`}},
 		"converted twice":                 {"p", []registration.Option{service, s.definitions(), s.conversion(), registration.Conversion("/c", convert(s))}, []string{"converted twice, by Conversion /convert and by Conversion /c"}},
-		"preserveUnknownFields":           {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "scope:", "preserveUnknownFields: true\n  scope:", 1))), s.conversion()}, []string{"spec.preserveUnknownFields is true, expected false"}},
-		"a version that is not served":    {"p", []registration.Option{service, registration.Definitions([]byte(one)), registration.Validating("a.example.com", "/a", admitV1alpha1(s))}, []string{"function for Pizza.example.com: version v1alpha1, expected one that CustomResourceDefinition pizzas.example.com serves"}},
-		"no such subresource":             {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "{status: {}}", "{}", 1))), registration.Validating("a.example.com", "/a", admit(s.validate(subresource("status")))), registration.Validating("b.example.com", "/b", admit(s.validate(subresource("slices"))))}, []string{"function for Pizza.example.com: subresource status, which CustomResourceDefinition pizzas.example.com does not have", "subresource slices"}},
+		"preserveUnknownFields":           {"p", []registration.Option{service, registration.CRDs([]byte(strings.Replace(string(s.definition()), "scope:", "preserveUnknownFields: true\n  scope:", 1))), s.conversion()}, []string{"spec.preserveUnknownFields is true, expected false"}},
+		"a version that is not served":    {"p", []registration.Option{service, registration.CRDs([]byte(one)), registration.Validating("a.example.com", "/a", admitV1alpha1(s))}, []string{"function for Pizza.example.com: version v1alpha1, expected one that CustomResourceDefinition pizzas.example.com serves"}},
+		"no such subresource":             {"p", []registration.Option{service, registration.CRDs([]byte(strings.Replace(string(s.definition()), "{status: {}}", "{}", 1))), registration.Validating("a.example.com", "/a", admit(s.validate(subresource("status")))), registration.Validating("b.example.com", "/b", admit(s.validate(subresource("slices"))))}, []string{"function for Pizza.example.com: subresource status, which CustomResourceDefinition pizzas.example.com does not have", "subresource slices"}},
 		"a CRD of a Kubernetes project":   {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitKind("gateway.networking.k8s.io", "Gateway"))}, []string{"function for Gateway.gateway.networking.k8s.io: no CustomResourceDefinition"}},
 		"the scale of what":               {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitScale())}, []string{"function for Scale.autoscaling: subresource scale of an unknown resource: set Rules"}},
 		"every kind":                      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitEverything())}, []string{"function of every kind: name the kind with ForKind"}},
-		"definitions": {"p", []registration.Option{service, registration.Definitions(nil, []byte("a: [")), s.definitions(), s.definitions(), registration.Definitions(
+		"definitions": {"p", []registration.Option{service, registration.CRDs(nil, []byte("a: [")), s.definitions(), s.definitions(), registration.CRDs(
 			[]byte("kind: ConfigMap\napiVersion: v1"), []byte("\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}"),
 			[]byte(strings.Replace(one, "name: pizzas.", "name: pizza.", 1)),
 			[]byte(strings.Replace(one, "Namespaced", "Everywhere", 1)),
 			[]byte(strings.Replace(one, "kind: Custom", "kind: Custom\nkind: Custom", 1)),
 			[]byte(strings.ReplaceAll(one, "pizzas", "pies")),
-		), s.mutating()}, []string{"Definitions, text 1: no CustomResourceDefinition found", "text 2: the document of line 1", "CustomResourceDefinition pizzas.example.com and CustomResourceDefinition pizzas.example.com are both of kind Pizza.example.com", `kind "ConfigMap" of apiVersion "v1"`,
+		), s.mutating()}, []string{"CRDs, text 1: no CustomResourceDefinition found", "text 2: the document of line 1", "CustomResourceDefinition pizzas.example.com and CustomResourceDefinition pizzas.example.com are both of kind Pizza.example.com", `kind "ConfigMap" of apiVersion "v1"`,
 			`line 2: CustomResourceDefinition "x" has no spec.group`, `metadata.name must be "pizzas.example.com"`, `spec.scope "Everywhere"`, `key "kind" already set`, "CustomResourceDefinition pizzas.example.com and CustomResourceDefinition pies.example.com are both of kind Pizza.example.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestManifests_RulesFromHandler(t *testing.T) {
 				changes = append(changes, func(w *admissionregistrationv1.ValidatingWebhook) { w.MatchPolicy = new(admissionregistrationv1.Exact) })
 			}
 			for range 10 { // maps have no order
-				hooks := declare(t, "p", s.definitions(), registration.Definitions(restaurant(t)...), s.noConversion(), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", c.handler, changes...))
+				hooks := declare(t, "p", s.definitions(), registration.CRDs(restaurant(t)...), s.noConversion(), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", c.handler, changes...))
 				configuration := validatingConfiguration(t, hooks)
 				if diff := cmp.Diff(c.want, configuration.Webhooks[0].Rules); diff != "" {
 					t.Fatalf("(-want +got):\n%s", diff)
@@ -163,7 +163,7 @@ func TestManifests_Defaults(t *testing.T) {
 		"a Service in the system": {[]registration.Option{registration.Service("kube-system", "p"), s.validating()}, notIn("kube-system")},
 		"a URL":                   {[]registration.Option{registration.URL("https://localhost"), s.validating()}, notIn("kube-system")},
 		"the author's":            {[]registration.Option{registration.URL("https://localhost"), s.validating(func(w *admissionregistrationv1.ValidatingWebhook) { w.NamespaceSelector = &metav1.LabelSelector{} })}, &metav1.LabelSelector{}},
-		"cluster-scoped":          {[]registration.Option{registration.URL("https://localhost"), registration.Definitions(restaurant(t)...), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", admitMetadata(toppingKind))}, &metav1.LabelSelector{}},
+		"cluster-scoped":          {[]registration.Option{registration.URL("https://localhost"), registration.CRDs(restaurant(t)...), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", admitMetadata(toppingKind))}, &metav1.LabelSelector{}},
 	} {
 		hooks, err := registration.New("p", append(c.opts, s.definitions(), s.noConversion())...)
 		expect.NoError(t, err)
@@ -232,7 +232,7 @@ func TestDefinitions_KeepWhatTheyHave(t *testing.T) {
 	single := strings.ReplaceAll(string(s.definition()), "example.com", "single.example.com")
 	single = single[:strings.Index(single, "  - name: v1alpha1")] + "  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: {n: {type: integer, maximum: 9223372036854775807, default: 1}}}}\n"
 	text := "# two definitions\n--- # the first\n" + string(s.definition()) + "--- \n" + single + "...\n---\n# nothing\n"
-	hooks := declare(t, "p", registration.Definitions([]byte(text)), s.conversion(), registration.Annotations(map[string]string{"a": "b"}))
+	hooks := declare(t, "p", registration.CRDs([]byte(text)), s.conversion(), registration.Annotations(map[string]string{"a": "b"}))
 	got, err := hooks.Manifests(nil)
 	expect.NoError(t, err)
 	if strings.Contains(string(got), "caBundle") || strings.Contains(string(got), "null") {

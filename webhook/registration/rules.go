@@ -113,7 +113,7 @@ var builtInGroups = sets.New(
 // builtIn returns the requests for a kind without a CRD.
 func builtIn(f handlerinfo.Function) ([]requests, error) {
 	if strings.Contains(f.Kind.Group, ".") && !builtInGroups.Has(f.Kind.Group) {
-		return nil, fmt.Errorf("function for %s: no CustomResourceDefinition: add it to Definitions, or set Rules", f.Kind)
+		return nil, fmt.Errorf("function for %s: no CustomResourceDefinition: add it to CRDs, or set Rules", f.Kind)
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(f.Kind.WithVersion(""))
 	resource := plural.Resource

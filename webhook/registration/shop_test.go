@@ -96,7 +96,7 @@ func (s *shop) options() []registration.Option {
 	return []registration.Option{s.definitions(), s.conversion(), s.mutating(), s.validating()}
 }
 
-func (s *shop) definitions() registration.Option { return registration.Definitions(s.definition()) }
+func (s *shop) definitions() registration.Option { return registration.CRDs(s.definition()) }
 
 func (s *shop) noConversion() registration.Option {
 	return registration.NoConversion("pizzas." + s.group)
@@ -147,7 +147,7 @@ func (b *bundle) CABundle() []byte {
 	return b.pem
 }
 
-func (*bundle) Check(*http.Request) error { return nil }
+func (*bundle) Ready(*http.Request) error { return nil }
 
 func (b *bundle) set(pem []byte) {
 	b.mu.Lock()
@@ -173,5 +173,5 @@ func inject(t testing.TB, hooks *registration.Webhooks, config *rest.Config, b r
 
 // ready is what /readyz asks.
 func ready(hooks *registration.Webhooks) func() error {
-	return func() error { return hooks.Check(nil) }
+	return func() error { return hooks.Ready(nil) }
 }

@@ -38,11 +38,11 @@ func (all bundles) CABundle() []byte {
 	return bundle
 }
 
-// Check returns the errors of all sources.
-func (all bundles) Check(r *http.Request) error {
+// Ready returns the errors of all sources.
+func (all bundles) Ready(r *http.Request) error {
 	var errs []error
 	for _, b := range all {
-		errs = append(errs, b.Check(r))
+		errs = append(errs, b.Ready(r))
 	}
 	return errors.Join(errs...)
 }

@@ -12,7 +12,7 @@ import (
 type text string
 
 func (t text) CABundle() []byte        { return []byte(t) }
-func (text) Check(*http.Request) error { return nil }
+func (text) Ready(*http.Request) error { return nil }
 
 // Without the certificates of one source, there are none that could be written. Inject reports a bundle
 // that is invalid.

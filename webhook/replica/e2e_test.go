@@ -132,7 +132,7 @@ func openOn(t *testing.T, cp *controlplane.ControlPlane) *town {
 		hooks, err := registration.New(operator, append([]registration.Option{
 			registration.Service(system, "pizza-operator"),
 			registration.ServicePort(int32(b.Addr().(*net.TCPAddr).Port)),
-			registration.Definitions(defined),
+			registration.CRDs(defined),
 			registration.Conversion("/convert", conversion.NewHandler(registry)),
 			registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(registry), validate)),
 		}, extra...)...)
@@ -551,7 +551,7 @@ func TestRun_URLWithoutNamespace(t *testing.T) {
 	url := "https://" + l.Addr().String()
 	registry := conversion.NewRegistry(runtime.NewScheme())
 	expect.NoError(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
-	hooks, err := registration.New(c.operator, registration.URL(url), registration.Definitions(definition(c.group)), registration.Conversion("/convert", conversion.NewHandler(registry)))
+	hooks, err := registration.New(c.operator, registration.URL(url), registration.CRDs(definition(c.group)), registration.Conversion("/convert", conversion.NewHandler(registry)))
 	expect.NoError(t, err)
 	c.apply(t, hooks)
 	ctx, stop := context.WithCancel(t.Context())

@@ -270,7 +270,7 @@ func TestGuard_ReplicasWork(t *testing.T) {
 			return nil
 		}
 	}
-	expect.Eventually(t, func() error { return hooks.Check(nil) })
+	expect.Eventually(t, func() error { return hooks.Ready(nil) })
 	expect.Eventually(t, done("Secret CACreated", "Secret CARotationStarted", "Secret CARotated",
 		"CustomResourceDefinition CABundleInjected", "MutatingWebhookConfiguration CABundleInjected", "ValidatingWebhookConfiguration CABundleInjected"))
 	expect.NoError(t, v.admin.CoreV1().Secrets(v.system).Delete(t.Context(), v.operator+"-webhook", metav1.DeleteOptions{}))
@@ -284,7 +284,7 @@ func TestGuard_ReplicasWork(t *testing.T) {
 		time.Sleep(time.Second)
 		return done("MutatingWebhookConfiguration CABundleOverwritten", "ValidatingWebhookConfiguration CABundleOverwritten")()
 	})
-	expect.Eventually(t, func() error { return hooks.Check(nil) })
+	expect.Eventually(t, func() error { return hooks.Ready(nil) })
 	if d := hooks.Differences(); len(d) > 0 {
 		t.Errorf("differences: %v", d)
 	}

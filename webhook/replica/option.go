@@ -19,10 +19,10 @@ type Option func(*replica)
 // [registration.BundleFile], or is nil if another program writes the CA bundle, such as
 // cert-manager's cainjector.
 //
-// The Check methods become readiness checks: "certificate" and "ca-bundle".
+// The Ready methods become readiness checks: "certificate" and "ca-bundle".
 func Certificates(certs interface {
 	webhook.Certificates
-	Check(*http.Request) error
+	Ready(*http.Request) error
 }, bundle registration.Bundle) Option {
 	return func(r *replica) { r.certs, r.bundle = certs, bundle }
 }

@@ -46,7 +46,7 @@ type replica struct {
 
 type certificates interface {
 	webhook.Certificates
-	Check(*http.Request) error
+	Ready(*http.Request) error
 }
 
 // pace is the interval at which a step checks whether the previous step is done.
@@ -110,7 +110,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 	r.mux.Handle("/healthz", webhook.Checks{})
 	r.mux.Handle("/readyz", r.checks)
 	r.check("registration", r.checkRegistration)
-	r.check("shutdown", webhook.Draining)
+	r.check("shutdown", webhook.ShutdownCheck)
 	for _, opt := range opts {
 		opt(r)
 	}
@@ -123,7 +123,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 	if r.certs == nil || r.trustAuthority {
 		r.addAuthority(config)
 	}
-	r.check("certificate", r.certs.Check)
+	r.check("certificate", r.certs.Ready)
 	if len(r.trusted) > 0 {
 		if r.bundle == nil {
 			r.errorf("Trust and TrustAuthority: pass the CA bundle of the certificates to Certificates")
@@ -132,7 +132,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 		}
 	}
 	if r.bundle != nil && any(r.bundle) != any(r.certs) {
-		r.check("ca-bundle", r.bundle.Check)
+		r.check("ca-bundle", r.bundle.Ready)
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {
 		r.errorf("the client configuration: %w", err)
@@ -208,13 +208,13 @@ func (r *replica) checkRegistration(req *http.Request) error {
 	if r.registered.Load() {
 		return nil
 	}
-	return r.hooks.Check(req)
+	return r.hooks.Ready(req)
 }
 
 // inform runs the informers until ctx is done. It starts them when the API server can call
 // this replica.
 func (r *replica) inform(ctx context.Context) error {
-	if !await(ctx, func() bool { return r.hooks.Check(nil) == nil }) {
+	if !await(ctx, func() bool { return r.hooks.Ready(nil) == nil }) {
 		return nil
 	}
 	r.registered.Store(true)

@@ -33,7 +33,7 @@ func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 	expect.NoError(t, conversion.AddFields(registry, spoke, "v1", conversion.Rename("spec.topping", "spec.toppings")))
 	hooks, err := registration.New("pizza-operator", append([]registration.Option{
 		registration.URL("https://127.0.0.1:9443"),
-		registration.Definitions(definition("example.com")),
+		registration.CRDs(definition("example.com")),
 		registration.Conversion("/convert", conversion.NewHandler(registry)),
 	}, opts...)...)
 	expect.NoError(t, err)
@@ -82,7 +82,7 @@ type (
 )
 
 func (bundle) CABundle() []byte          { return []byte("a CA") }
-func (bundle) Check(*http.Request) error { return nil }
+func (bundle) Ready(*http.Request) error { return nil }
 
 func TestMetrics_SeeBundleOfAnotherSource(t *testing.T) {
 	for name, b := range map[string]registration.Bundle{"a CA": bundle{}, "": nil} {

@@ -41,7 +41,7 @@ func run(ctx context.Context, definition, address string) error {
 	}
 	hooks, err := registration.New("pizza-operator",
 		registration.Service("pizza-system", "pizza-operator"),
-		registration.Definitions(text),
+		registration.CRDs(text),
 		registration.Conversion("/convert", conversion.NewHandler(registry)),
 	)
 	if err != nil {

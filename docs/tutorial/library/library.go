@@ -32,7 +32,7 @@ func Webhooks(where ...registration.Option) (*registration.Webhooks, error) {
 		return nil, err
 	}
 	return registration.New("library", append([]registration.Option{
-		registration.Definitions(definition),
+		registration.CRDs(definition),
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 		registration.Mutating("default.books.library.example.com", "/default",
 			admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(defaultShelf, admission.On(admissionv1.Create)))),

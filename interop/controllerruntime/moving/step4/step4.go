@@ -31,7 +31,7 @@ func Hooks(s *runtime.Scheme, definition []byte) (*registration.Webhooks, error)
 	}
 	return registration.New("backup-operator",
 		registration.Service("backup-system", "backup-operator"),
-		registration.Definitions(definition),
+		registration.CRDs(definition),
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 		registration.Mutating("default.backups.example.com", "/mutate-example-com-v1-backup",
 			admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(step2.KeepAWeek))),

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Check returns an error while the API server cannot call the webhooks of this replica as
+// Ready returns an error while the API server cannot call the webhooks of this replica as
 // declared. Use it as one of webhook.Checks for readiness. The request may be nil.
 //
-// Check makes no requests, but uses the objects that [Webhooks.Inject] read last, and returns an
+// Ready makes no requests, but uses the objects that [Webhooks.Inject] read last, and returns an
 // error if Inject is not running. It returns an error for each webhook configuration, and each CRD
 // with several versions,
 //
@@ -28,17 +28,17 @@ import (
 //     for it, so that the API server cannot read its objects in other versions. Remove the
 //     conversion from the CRD, or declare it.
 //
-// If Inject has no Bundle, Check does not check CA certificates.
+// If Inject has no Bundle, Ready does not check CA certificates.
 //
 // Other [Webhooks.Differences] are not errors, because replicas of the old release must still
 // serve, and be able to start, when the manifests of the new release are applied.
-func (w *Webhooks) Check(*http.Request) error {
+func (w *Webhooks) Ready(*http.Request) error {
 	return w.each(func(s *objectState) error { return s.unreachable })
 }
 
 // CheckBundle returns an error unless every webhook in the cluster that points to this operator has
 // all certificates of a PEM bundle. If it returns nil, API servers trust certificates that a CA in
-// pem has signed once they have read the updated objects. Like [Webhooks.Check], CheckBundle makes
+// pem has signed once they have read the updated objects. Like [Webhooks.Ready], CheckBundle makes
 // no requests.
 func (w *Webhooks) CheckBundle(pem []byte) error {
 	return w.each(func(s *objectState) error {
