@@ -209,6 +209,7 @@ var status = webhook.Status{
 	},
 	Changes: func(yield func(kind, name, reason string, total int)) {
 		yield("Secret", "backup-operator-webhook", "UnknownCA", 0)
+		yield("CustomResourceDefinition", "backups.example.com", "CABundleOverwritten", 0)
 	},
 }
 
