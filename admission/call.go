@@ -43,6 +43,7 @@ type seen struct {
 	obj            runtime.Object
 }
 
+// decide makes the patches and the decision. An error denies the request, or leaves it undecided.
 func (c *call) decide(ctx context.Context) error {
 	if err := c.handler.check(c.kind, c.subresource); err != nil {
 		return err
@@ -84,24 +85,23 @@ func (h *handler) check(kind schema.GroupVersionKind, subresource string) error 
 		kind.GroupKind(), of, strings.Join(versions, " and "), kind.Version, kind.Version)
 }
 
-// decode returns an object in a representation, converted to the kind's version if necessary.
-// old marks the stored object.
-func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
-	converted, err := c.inVersion(ctx, text, kind, old)
+// decode returns an object of the request in a representation, converted to the wanted version if
+// necessary. old marks the stored object.
+func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, wanted schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
+	converted, err := c.inVersion(ctx, text, wanted, old)
 	if err != nil {
 		return nil, err
 	}
 	return callDecoder(ctx, func() (runtime.Object, error) { return as.Decode(m, converted) })
 }
 
-// inVersion returns the JSON of an object of the request in the version of a kind. If the
-// conversion fails because the object does not fit the Go type of its own version, the
-// error wraps errMisfit.
+// inVersion returns the JSON of an object of the request in the wanted version. If the conversion
+// fails because the object does not fit the Go type of its own version, the error wraps errMisfit.
 //
 // An annotation of the stored object for which the converter returns a field error is left out, because the
 // object could otherwise be neither repaired nor deleted.
-func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind, old bool) ([]byte, error) {
-	converted, err := c.handler.convert(ctx, text, c.kind, kind)
+func (c *call) inVersion(ctx context.Context, text []byte, wanted schema.GroupVersionKind, old bool) ([]byte, error) {
+	converted, err := c.handler.convert(ctx, text, c.kind, wanted)
 	if err == nil {
 		return converted, nil
 	}
@@ -116,7 +116,7 @@ func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVers
 			if text, err = withoutAnnotation(text, key); err != nil {
 				return nil, err
 			}
-			return c.inVersion(ctx, text, kind, false)
+			return c.inVersion(ctx, text, wanted, false) // only one annotation is left out
 		}
 	}
 	return nil, err

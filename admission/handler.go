@@ -158,12 +158,16 @@ func (h *handler) representation(t reflect.Type) representation {
 	return h.representations[t]
 }
 
-// answer answers one AdmissionRequest:
+// answer answers one AdmissionRequest, which review.Protocol has received:
 //
 //   - readRequest reads its members;
-//   - decide calls mutate, which decodes the object, calls the functions of Mutate and makes a patch of what
-//     they changed, and then validate, which calls the other functions;
-//   - run makes their errors a denial, or an error that leaves the request undecided;
+//   - run calls decide, and makes its error a denial, or an error that leaves the request undecided;
+//   - check refuses a request that no function handles;
+//   - mutate calls mutateWith for the functions of Mutate that follow each other and have objects of the
+//     same version and type. It converts the object to their version (inVersion, with ConvertWith), decodes
+//     it, calls the functions, converts the object before and after back, and makes a patch of the
+//     difference;
+//   - validate calls the other functions;
 //   - response.append writes the response.
 func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, error) {
 	asked, err := h.readRequest(req)
@@ -190,11 +194,11 @@ func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, erro
 // run decides about the call, in a context with its logger. The status says why the request is
 // denied; an error leaves it undecided.
 func (c *call) run(ctx context.Context, decide func(context.Context) error) (status *metav1.Status, err error) {
-	o := c.handler.note(ctx, &c.request)
+	o := c.handler.startObservation(ctx, &c.request)
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues(
 		"kind", logtext.Text(c.kind.Kind), "object", klog.KRef(logtext.Text(c.namespace), logtext.Text(c.objectName())),
 		"operation", logtext.Text(string(c.operation)), "user", logtext.Text(c.user), "uid", logtext.Text(string(c.uid))))
-	ctx, end := c.enter(ctx, c.kind) // for the converter
+	ctx, end := c.enter(ctx, c.kind) // for Warn and RequestFrom in the converter
 	defer end()
 	if err := decide(ctx); err != nil {
 		if status = c.denial(ctx, err); status == nil {

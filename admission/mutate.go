@@ -42,7 +42,7 @@ func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters 
 // that are called next see the result.
 func (c *call) mutate(ctx context.Context, more bool) error {
 	var chain []*function
-	run := func(more bool) error {
+	runChain := func(more bool) error {
 		if len(chain) == 0 {
 			return nil
 		}
@@ -51,8 +51,9 @@ func (c *call) mutate(ctx context.Context, more bool) error {
 		return err
 	}
 	for _, f := range c.handler.mutators {
+		// IfChanged (f.changed) compares the object after the functions before it.
 		if len(chain) > 0 && (f.representation != chain[0].representation || f.kindFor(c) != chain[0].kindFor(c) || f.changed != nil) {
-			if err := run(true); err != nil {
+			if err := runChain(true); err != nil {
 				return err
 			}
 		}
@@ -64,28 +65,28 @@ func (c *call) mutate(ctx context.Context, more bool) error {
 			chain = append(chain, f)
 		}
 	}
-	return run(more)
+	return runChain(more)
 }
 
 // mutateWith runs functions that want the same representation and version of the object. If
 // more is true, later functions see the result.
 func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) error {
-	kind, as := chain[0].kindFor(c), chain[0].representation
-	obj, err := c.decode(ctx, &c.memory.Memory, c.object, kind, as, false)
+	wanted, as := chain[0].kindFor(c), chain[0].representation
+	obj, err := c.decode(ctx, &c.memory.Memory, c.object, wanted, as, false)
 	if err != nil {
 		return c.asBadRequest(err)
 	}
-	before, err := c.encode(ctx, c.memory.before[:0], obj, kind, as)
+	before, err := c.encode(ctx, c.memory.before[:0], obj, wanted, as)
 	if err != nil {
 		return err
 	}
 	c.memory.before = before
 	for _, f := range chain {
-		if err := c.callFunction(ctx, kind, func(ctx context.Context) error { return f.mutate(ctx, obj) }); err != nil {
+		if err := c.callFunction(ctx, wanted, func(ctx context.Context) error { return f.mutate(ctx, obj) }); err != nil {
 			return err
 		}
 	}
-	after, err := c.encode(ctx, c.memory.after[:0], obj, kind, as)
+	after, err := c.encode(ctx, c.memory.after[:0], obj, wanted, as)
 	if err != nil {
 		return err
 	}
@@ -95,17 +96,17 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	}
 	// Both are converted back, so that changes by the conversion itself are on both sides, and are
 	// not taken for changes by the function.
-	if before, err = c.handler.convert(ctx, before, kind, c.kind); err != nil {
+	if before, err = c.handler.convert(ctx, before, wanted, c.kind); err != nil {
 		return err
 	}
-	if after, err = c.handler.convert(ctx, after, kind, c.kind); err != nil {
+	if after, err = c.handler.convert(ctx, after, wanted, c.kind); err != nil {
 		return err
 	}
 	makePatch := threeway.Patch
-	if kind != c.kind {
+	if wanted != c.kind {
 		makePatch = threeway.PatchConverted
 	}
-	p, merged, err := makePatch(c.object, before, after, c.listKeys(kind, as), more)
+	p, merged, err := makePatch(c.object, before, after, c.listKeys(wanted, as), more)
 	if err != nil || p == nil {
 		return err
 	}
@@ -118,10 +119,10 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 
 // encode appends the JSON of an object. It restores the type, which a function that assigns
 // the whole object has cleared.
-func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, kind schema.GroupVersionKind, as representation) (text []byte, err error) {
+func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, wanted schema.GroupVersionKind, as representation) (text []byte, err error) {
 	err = guard(ctx, "the encoder of the object", func() error {
-		if k := obj.GetObjectKind(); k.GroupVersionKind() != kind {
-			k.SetGroupVersionKind(kind)
+		if k := obj.GetObjectKind(); k.GroupVersionKind() != wanted {
+			k.SetGroupVersionKind(wanted)
 		}
 		text, err = as.Append(&c.memory.Memory, b, obj)
 		return err

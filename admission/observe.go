@@ -109,9 +109,9 @@ func noteFailure(ctx context.Context, err error) {
 	}
 }
 
-// note notes the object and the operation of a request, and returns the Observation of the request, or nil
-// without observers.
-func (h *handler) note(ctx context.Context, r *request) *Observation {
+// startObservation notes the object and the operation of a request, and returns the Observation of the
+// request, or nil without observers.
+func (h *handler) startObservation(ctx context.Context, r *request) *Observation {
 	o := observation(ctx)
 	if o == nil {
 		return nil

@@ -63,7 +63,7 @@ type converter struct {
 	text    []byte // of a part: see convertInParallel
 	largest int    // size of an object so far
 
-	// Package roundtrip has others: see trace.
+	// These are graph.route and callFunction. Package roundtrip has others: see trace.
 	findRoute func(from schema.GroupVersionKind, to schema.GroupVersion) (*route, error)
 	call      func(ctx context.Context, s *step, in, out runtime.Object) error
 }
@@ -76,7 +76,7 @@ func (r *Registry) newConverter() *converter {
 }
 
 func callFunction(ctx context.Context, s *step, in, out runtime.Object) error {
-	return s.call(ctx, in, out)
+	return s.function(ctx, in, out)
 }
 
 // release returns a converter to the pool after it has converted all of its objects. After

@@ -17,10 +17,11 @@ import (
 type step struct {
 	from, to schema.GroupVersionKind
 	in, out  *codec.Form
-	call     func(ctx context.Context, in, out runtime.Object) error
+	function func(ctx context.Context, in, out runtime.Object) error
 	// The apiVersion and kind of from and to.
 	fromType, toType metav1.TypeMeta
-	// transform, if it is set, converts the payload of an object instead of call.
+	// transform, if it is set, converts the payload of an object instead of the function: AddFields and
+	// Lossless set it.
 	transform func(ctx context.Context, c *converter, p payload) (payload, error)
 	// shares is set if the function may let out share memory with in: see [trace.Call].
 	shares bool

@@ -39,7 +39,8 @@ type handler struct {
 // Objects that have the desired version already are returned unchanged. Conversion stops when the
 // API server closes the connection or, as the package documentation says, before it gives up.
 //
-// If a request is not a valid review, the handler answers with an HTTP error and a Status:
+// If a request is not a valid review, the response is a failure, or, unless the UID and the version of the
+// review could be read, an HTTP error and a Status:
 //
 //   - 400 if the body is not a ConversionReview,
 //   - 405 if the method is not POST,
@@ -73,13 +74,14 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	}.Handler(), kinds)
 }
 
-// answer converts the objects of a ConversionRequest. A request takes this path:
+// answer converts the objects of a ConversionRequest, which review.Protocol has received:
 //
 //   - readRequest reads its members. It parses the objects of a small request, and cuts those of a large
 //     one into parts;
 //   - convertNext converts one object after another. convertInParallel parses and converts the parts;
 //   - converter.convert finds the steps from one version to the other, and along takes the object's
-//     payload through them: decode, conversion function, encode;
+//     payload through them. In each step, walk decodes it, calls the conversion function, and encodes the
+//     result, or calls the transform of AddFields or Lossless;
 //   - object.append writes the converted object behind those before it.
 func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, error) {
 	c := h.registry.newConverter()
@@ -90,10 +92,10 @@ func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, erro
 	begin := time.Now()
 	b := rawjson.AppendQuote(append(req.Begin(), `{"uid":`...), string(req.UID))
 	all := part{text: append(b, `,"convertedObjects":[`...)}
-	end := h.watch(ctx, asked.text, asked.to, &all)
-	defer end()
+	defer h.watch(ctx, asked.text, asked.to)()
+	all.failed, all.err = h.unreturned(asked.text, asked.to)
 	switch {
-	case all.err != nil: // an earlier conversion of these objects has not returned
+	case all.err != nil:
 	case req.Large:
 		h.convertInParallel(ctx, req, asked.parts, &all, asked.to)
 	default:

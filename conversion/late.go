@@ -14,17 +14,26 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// watch watches the conversion of a request until end is called, which it returns. It logs one that is late by a second. Go
-// cannot stop that, and the API server sends the same objects repeatedly: these fail.
-func (h *handler) watch(ctx context.Context, objects []byte, to schema.GroupVersion, all *part) (end func()) {
-	key := func() any { return [2]any{maphash.Bytes(h.seed, objects), to} }
+// unreturned returns an error, and the kind of the first object, if an earlier conversion of the same objects
+// has not returned.
+func (h *handler) unreturned(objects []byte, to schema.GroupVersion) (failed schema.GroupVersionKind, err error) {
 	if h.areLate.Load() > 0 {
-		if _, late := h.late.Load(key()); late {
-			all.failed, all.err = h.lateError(objects, to)
+		if _, late := h.late.Load(h.lateKey(objects, to)); late {
+			return h.lateError(objects, to)
 		}
 	}
+	return failed, nil
+}
+
+func (h *handler) lateKey(objects []byte, to schema.GroupVersion) any {
+	return [2]any{maphash.Bytes(h.seed, objects), to}
+}
+
+// watch watches the conversion of a request until end is called, which it returns. It logs one that is late by a second. Go
+// cannot stop that, and the API server sends the same objects repeatedly: these fail.
+func (h *handler) watch(ctx context.Context, objects []byte, to schema.GroupVersion) (end func()) {
 	deadline, ok := ctx.Deadline()
-	if !ok || all.err != nil {
+	if !ok {
 		return func() {}
 	}
 	done := make(chan struct{})
@@ -32,14 +41,14 @@ func (h *handler) watch(ctx context.Context, objects []byte, to schema.GroupVers
 		defer close(done)
 		_, err := h.lateError(objects, to)
 		klog.FromContext(ctx).Info("A conversion does not return", "err", logtext.Error(err))
-		h.late.Store(key(), nil)
+		h.late.Store(h.lateKey(objects, to), nil)
 		h.areLate.Add(1)
 	})
 	return func() {
 		if !timer.Stop() {
 			<-done
 			h.areLate.Add(-1)
-			h.late.Delete(key())
+			h.late.Delete(h.lateKey(objects, to))
 		}
 	}
 }

@@ -26,7 +26,7 @@ type Observation struct {
 }
 
 // Observe registers a function that is called with the outcome of each review, before the review is
-// answered, unless it cannot be read or has no desired version. f must be safe for concurrent use.
+// answered, unless it cannot be read, has no desired version, or is refused for lack of memory. f must be safe for concurrent use.
 // If several Observe options are given, their functions are called in the order of the options. Package
 // conversion/metrics has an Observe option for Prometheus.
 func Observe(f func(Observation)) Option {

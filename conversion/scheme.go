@@ -58,8 +58,8 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 		}
 		s, h := r.codecs.Form(reflect.PointerTo(spokeType)), r.codecs.Form(reflect.PointerTo(hubType))
 		errs = append(errs, r.add(
-			&step{from: spoke, to: hub, in: s, out: h, call: convert, shares: true},
-			&step{from: hub, to: spoke, in: h, out: s, call: convert, shares: true}))
+			&step{from: spoke, to: hub, in: s, out: h, function: convert, shares: true},
+			&step{from: hub, to: spoke, in: h, out: s, function: convert, shares: true}))
 	}
 	return errors.Join(errs...)
 }

@@ -59,10 +59,10 @@ func addFunctions[S, H runtime.Object](r *Registry, spoke, hub schema.GroupVersi
 	}
 	spokeForm, hubForm := r.codecs.Form(reflect.TypeFor[S]()), r.codecs.Form(reflect.TypeFor[H]())
 	return r.add(
-		&step{from: spoke, to: hub, in: spokeForm, out: hubForm, call: func(ctx context.Context, in, out runtime.Object) error {
+		&step{from: spoke, to: hub, in: spokeForm, out: hubForm, function: func(ctx context.Context, in, out runtime.Object) error {
 			return toHub(ctx, in.(S), out.(H))
 		}},
-		&step{from: hub, to: spoke, in: hubForm, out: spokeForm, call: func(ctx context.Context, in, out runtime.Object) error {
+		&step{from: hub, to: spoke, in: hubForm, out: spokeForm, function: func(ctx context.Context, in, out runtime.Object) error {
 			return fromHub(ctx, in.(H), out.(S))
 		}})
 }

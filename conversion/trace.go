@@ -15,8 +15,8 @@ func (c *converter) trace(ctx context.Context) (traced bool) {
 	if watch := trace.From(ctx); watch != nil {
 		traced = true
 		c.call = func(ctx context.Context, s *step, in, out runtime.Object) error {
-			after := watch(trace.Call{From: s.from, To: s.to, In: in, Out: out, Func: s.call, Shares: s.shares})
-			err := s.call(ctx, in, out)
+			after := watch(trace.Call{From: s.from, To: s.to, In: in, Out: out, Func: s.function, Shares: s.shares})
+			err := s.function(ctx, in, out)
 			after()
 			return err
 		}

@@ -9,16 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// answer is the ResponseWriter of a handler. When the server stops, it asks the client to
+// responseWriter is the ResponseWriter of a handler. When the server stops, it asks the client to
 // close the connection.
-type answer struct {
+type responseWriter struct {
 	http.ResponseWriter
 	stopping context.Context
 	began    bool
 }
 
 // begin completes the header before it is sent.
-func (a *answer) begin() {
+func (a *responseWriter) begin() {
 	if !a.began && a.stopping.Err() != nil {
 		// In HTTP/1.1, this tells the client to stop sending. In HTTP/2, net/http makes a
 		// GOAWAY of it, after which a client repeats what was not answered.
@@ -27,22 +27,22 @@ func (a *answer) begin() {
 	a.began = true
 }
 
-func (a *answer) WriteHeader(code int) {
+func (a *responseWriter) WriteHeader(code int) {
 	a.begin()
 	a.ResponseWriter.WriteHeader(code)
 }
 
-func (a *answer) Write(p []byte) (int, error) {
+func (a *responseWriter) Write(p []byte) (int, error) {
 	a.begin()
 	return a.ResponseWriter.Write(p)
 }
 
 // BaseContextNeverEnds marks the response writer for internal/review, which would otherwise have to tell
 // the end of the base context from a client that disconnects.
-func (*answer) BaseContextNeverEnds() {}
+func (*responseWriter) BaseContextNeverEnds() {}
 
 // Unwrap supports http.ResponseController.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // writeStatus writes a Status like the API server does, so that the user sees its message
 // (client-go/rest/request.go).

@@ -136,7 +136,7 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	a := &answer{ResponseWriter: w, stopping: s.stopping}
+	a := &responseWriter{ResponseWriter: w, stopping: s.stopping}
 	s.handler.ServeHTTP(a, r)
 	a.begin() // for a handler that wrote nothing
 }

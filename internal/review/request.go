@@ -51,9 +51,9 @@ type Request struct {
 	twice          bool // there are two requests
 }
 
-// answer reads a request, and returns the end of its answer: what does not follow Pieces. A panic becomes
+// serve reads a request, and returns the end of its answer: what does not follow Pieces. A panic becomes
 // an error, so that this request gets an answer with its UID.
-func (req *Request) answer(w http.ResponseWriter, r *http.Request) (end []byte, err error) {
+func (req *Request) serve(w http.ResponseWriter, r *http.Request) (end []byte, err error) {
 	p := req.protocol
 	defer func() {
 		if v := recover(); v != nil {

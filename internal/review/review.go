@@ -40,6 +40,14 @@ type Protocol struct {
 // Handler serves the protocol. All handlers of the process share the memory for reviews.
 func (p Protocol) Handler() http.Handler { return p.handler(process()) }
 
+// handler serves the protocol with a memory. A request takes this path:
+//
+//   - Request.serve ends the context when the client goes away, or before the API server gives up;
+//   - Request.read checks the method and the content type, and reads the body within the memory limit;
+//   - Protocol.Answer, which is answer in conversion and in admission, reads the members of the review and
+//     makes the response;
+//   - writeJSON writes it. After an error or a panic, fail answers with Protocol.Failure, or else with an
+//     HTTP error.
 func (p Protocol) handler(m *memory) http.Handler {
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
 	var pool sync.Pool
@@ -55,7 +63,7 @@ func (p Protocol) handler(m *memory) http.Handler {
 				pool.Put(req)
 			}
 		}()
-		end, err := req.answer(w, r)
+		end, err := req.serve(w, r)
 		if err != nil {
 			req.give(req.size.Load())
 			// The client may be slow to read why.

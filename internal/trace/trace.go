@@ -1,6 +1,6 @@
 // Package trace lets a test watch conversion functions, and convert through the hub where a request
-// would not. Package conversion looks for it in the context of a single conversion, never in that of
-// a request.
+// would not. Package conversion looks for it in the context of a single conversion (Registry.Convert),
+// never in that of a ConversionReview.
 package trace
 
 import (

@@ -17,7 +17,7 @@ import (
 )
 
 // Option configures a server.
-type Option func(*options) error
+type Option func(*options)
 
 type options struct {
 	objects []*unstructured.Unstructured
@@ -26,17 +26,19 @@ type options struct {
 	version serverVersion
 	rbac    bool
 	audit   func(*audit.Event)
+	errs    []error
+}
+
+func (o *options) errorf(format string, args ...any) {
+	o.errs = append(o.errs, fmt.Errorf("apiservertest: "+format, args...))
 }
 
 func newOptions(opts []Option) (*options, error) {
 	o := &options{version: newServerVersion(compatibility.DefaultBuildEffectiveVersion().EmulationVersion())}
-	var all []error
 	for _, opt := range opts {
-		if err := opt(o); err != nil {
-			all = append(all, fmt.Errorf("apiservertest: %w", err))
-		}
+		opt(o)
 	}
-	return o, errors.Join(all...)
+	return o, errors.Join(o.errs...)
 }
 
 // Objects adds initial objects: CRDs, webhook configurations, admission policies, namespaces
@@ -47,43 +49,43 @@ func newOptions(opts []Option) (*options, error) {
 // effect for the first request. Custom objects are then created by requests, in the given order,
 // so that they are defaulted, validated and sent to the webhooks.
 func Objects(objects ...runtime.Object) Option {
-	return func(o *options) error {
+	return func(o *options) {
 		for _, obj := range objects {
 			u, err := toUnstructured(obj)
 			if err != nil {
-				return err
+				o.errorf("%w", err)
 			}
 			o.objects = append(o.objects, u)
 		}
-		return nil
 	}
 }
 
 // Manifests adds initial objects from YAML or JSON; see [Objects]. An argument may have several
 // documents. Each object needs apiVersion, kind and metadata.name.
 func Manifests(texts ...[]byte) Option {
-	return func(o *options) error {
+	return func(o *options) {
 		for i, text := range texts {
-			reader := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
-			for {
-				u := &unstructured.Unstructured{}
-				err := reader.Decode(&u.Object)
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					return fmt.Errorf("manifest %d: %w", i, err)
-				}
-				if len(u.Object) == 0 {
-					continue
-				}
-				if u.GetKind() == "" || u.GetAPIVersion() == "" || u.GetName() == "" {
-					return fmt.Errorf("manifest %d: an object needs apiVersion, kind and metadata.name, got %q, %q and %q", i, u.GetAPIVersion(), u.GetKind(), u.GetName())
-				}
-				o.objects = append(o.objects, u)
+			if err := o.addManifests(text); err != nil {
+				o.errorf("manifest %d: %w", i, err)
 			}
 		}
-		return nil
+	}
+}
+
+func (o *options) addManifests(text []byte) error {
+	for reader := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
+		u := &unstructured.Unstructured{}
+		switch err := reader.Decode(&u.Object); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case len(u.Object) == 0:
+		case u.GetKind() == "" || u.GetAPIVersion() == "" || u.GetName() == "":
+			return fmt.Errorf("an object needs apiVersion, kind and metadata.name, got %q, %q and %q", u.GetAPIVersion(), u.GetKind(), u.GetName())
+		default:
+			o.objects = append(o.objects, u)
+		}
 	}
 }
 
@@ -92,12 +94,11 @@ func Manifests(texts ...[]byte) Option {
 // URL or at the external name of their Service, and [New] returns an error for an initial object that
 // has a webhook with a Service.
 func Handler(h http.Handler) Option {
-	return func(o *options) error {
+	return func(o *options) {
 		if o.handler != nil {
-			return errors.New("Handler: there is another handler; join both with an http.ServeMux")
+			o.errorf("Handler: there is another handler; join both with an http.ServeMux")
 		}
 		o.handler = h
-		return nil
 	}
 }
 
@@ -107,22 +108,20 @@ func Webhooks(hooks interface {
 	http.Handler
 	Manifests(caBundle []byte) ([]byte, error)
 }) Option {
-	return func(o *options) error {
+	return func(o *options) {
 		text, err := hooks.Manifests(nil)
 		if err != nil {
-			return err
+			o.errorf("%w", err)
 		}
-		return errors.Join(Manifests(text)(o), Handler(hooks)(o))
+		Manifests(text)(o)
+		Handler(hooks)(o)
 	}
 }
 
 // Audit calls f with an audit event when a request of a client ends, at the level Metadata. The annotations include
 // those that policies publish. The event is only valid until f returns, and f must be safe for concurrent use.
 func Audit(f func(*audit.Event)) Option {
-	return func(o *options) error {
-		o.audit = f
-		return nil
-	}
+	return func(o *options) { o.audit = f }
 }
 
 // toUnstructured accepts typed objects of scheme.Scheme, which may have types of the program too, CRDs,

@@ -32,10 +32,7 @@ import (
 //
 // [Server.Access] reports which rules are missing, and which are unused.
 func RBAC() Option {
-	return func(o *options) error {
-		o.rbac = true
-		return nil
-	}
+	return func(o *options) { o.rbac = true }
 }
 
 // defaultRoles returns roles that each cluster has, and their bindings

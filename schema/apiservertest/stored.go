@@ -45,7 +45,7 @@ func keyOf(resource schema.GroupResource, namespace, name string) string {
 // and a missing uid, creationTimestamp or generation is set as for a new object. The version of the
 // object is added to status.storedVersions of the CRD.
 func Stored(objects ...[]byte) Option {
-	return func(o *options) error {
+	return func(o *options) {
 		for i, text := range objects {
 			u := &unstructured.Unstructured{}
 			text, err := yaml.YAMLToJSON(text)
@@ -56,11 +56,10 @@ func Stored(objects ...[]byte) Option {
 				err = errors.New("metadata.name is missing")
 			}
 			if err != nil {
-				return fmt.Errorf("stored object %d: %w", i, err)
+				o.errorf("stored object %d: %w", i, err)
 			}
 			o.stored = append(o.stored, u)
 		}
-		return nil
 	}
 }
 

@@ -45,15 +45,15 @@ import (
 //   - The formats of schemas: k8s-short-name and k8s-long-name came with 1.35.
 //   - Changes without a feature gate, such as corrected validation, warnings and messages.
 func EmulateVersion(release string) Option {
-	return func(o *options) error {
+	return func(o *options) {
 		newest := compatibility.DefaultBuildEffectiveVersion().EmulationVersion()
 		oldest := newest.SubtractMinor(3)
 		v, err := version.ParseMajorMinor(release)
 		if err != nil || v.LessThan(oldest) || v.GreaterThan(newest) {
-			return fmt.Errorf("EmulateVersion: got %q, expected a release from %s to %s", release, oldest, newest)
+			o.errorf("EmulateVersion: got %q, expected a release from %s to %s", release, oldest, newest)
+			return
 		}
 		o.version = newServerVersion(v)
-		return nil
 	}
 }
 

@@ -57,10 +57,10 @@ func Compare(ctx context.Context, before, after schema.Release, opts ...Option) 
 }
 
 func (c *comparison) run(ctx context.Context, before, after schema.Release, opts []Option) (*Report, error) {
-	var errs []error
 	for _, opt := range opts {
-		errs = append(errs, opt(c))
+		opt(c)
 	}
+	errs := c.errs
 	for i, release := range []schema.Release{before, after} {
 		s, err := newSide(ctx, [...]string{"before", "after"}[i], release, c.stored, c.abort)
 		c.sides[i] = s
@@ -141,6 +141,7 @@ type comparison struct {
 	messages  bool
 	expected  []expectation
 	undecided map[string]string // reasons by names
+	errs      []error           // of options
 	abort     context.CancelCauseFunc
 
 	sides         [2]*side
@@ -153,26 +154,26 @@ type comparison struct {
 	declared map[string]int // differences by reason
 }
 
+func (c *comparison) errorf(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf(format, args...))
+}
+
 // Option configures [Test] and [Compare].
-type Option func(*comparison) error
+type Option func(*comparison)
 
 // Requests sets how many requests each release gets at least. The default is 2,000.
 func Requests(n int) Option {
-	return func(c *comparison) error {
+	return func(c *comparison) {
 		if n < 1 {
-			return fmt.Errorf("Requests(%d): expected at least 1", n)
+			c.errorf("Requests(%d): expected at least 1", n)
 		}
 		c.requests = n
-		return nil
 	}
 }
 
 // Seed selects other requests. The default is 0.
 func Seed(n uint64) Option {
-	return func(c *comparison) error {
-		c.seed = n
-		return nil
-	}
+	return func(c *comparison) { c.seed = n }
 }
 
 // User is the sender of a request. The user without a name is an administrator.
@@ -183,12 +184,11 @@ type User struct {
 
 // Users sets the users that send requests. The default is an administrator.
 func Users(users ...User) Option {
-	return func(c *comparison) error {
+	return func(c *comparison) {
 		if len(users) == 0 {
-			return errors.New("Users: expected at least one")
+			c.errorf("Users: expected at least one")
 		}
 		c.users = users
-		return nil
 	}
 }
 
@@ -196,7 +196,7 @@ func Users(users ...User) Option {
 // finalizers. For a kind that no definition has, such as a Deployment, they are required, and should have every field that
 // matters.
 func Samples(objects ...map[string]any) Option {
-	return func(c *comparison) error {
+	return func(c *comparison) {
 		for i, object := range objects {
 			var u unstructured.Unstructured
 			text, err := json.Marshal(object)
@@ -204,11 +204,11 @@ func Samples(objects ...map[string]any) Option {
 				err = u.UnmarshalJSON(text)
 			}
 			if err != nil {
-				return fmt.Errorf("Samples: object %d: %w", i, err)
+				c.errorf("Samples: object %d: %w", i, err)
+				continue
 			}
 			c.samples = append(c.samples, u.Object)
 		}
-		return nil
 	}
 }
 
@@ -216,24 +216,21 @@ func Samples(objects ...map[string]any) Option {
 // in every version, updated without a change, and then edited, even if a release would not accept it as a new object: a
 // policy or a webhook also decides about objects that are older than it is.
 func Stored(objects ...[]byte) Option {
-	return func(c *comparison) error {
+	return func(c *comparison) {
 		for i, text := range objects {
 			var object map[string]any
 			if err := yaml.Unmarshal(text, &object); err != nil {
-				return fmt.Errorf("Stored: object %d: %w", i, err)
+				c.errorf("Stored: object %d: %w", i, err)
+				continue
 			}
 			c.stored = append(c.stored, object)
 		}
-		return nil
 	}
 }
 
 // Messages also compares why both releases deny a request: the message and field of each cause.
 func Messages() Option {
-	return func(c *comparison) error {
-		c.messages = true
-		return nil
-	}
+	return func(c *comparison) { c.messages = true }
 }
 
 type expectation struct {
@@ -243,20 +240,19 @@ type expectation struct {
 
 // Expect declares intended differences. The report counts them by reason.
 func Expect(reason string, applies func(Difference) bool) Option {
-	return func(c *comparison) error {
+	return func(c *comparison) {
 		if reason == "" {
-			return errors.New("Expect: the reason is empty")
+			c.errorf("Expect: the reason is empty")
 		}
 		c.expected = append(c.expected, expectation{reason, applies})
-		return nil
 	}
 }
 
 // Undecided declares decisions that no request leads to, by their [Decision.Name].
 func Undecided(reason string, names ...string) Option {
-	return func(c *comparison) error {
+	return func(c *comparison) {
 		if reason == "" {
-			return errors.New("Undecided: the reason is empty")
+			c.errorf("Undecided: the reason is empty")
 		}
 		if c.undecided == nil {
 			c.undecided = map[string]string{}
@@ -264,7 +260,6 @@ func Undecided(reason string, names ...string) Option {
 		for _, name := range names {
 			c.undecided[name] = reason
 		}
-		return nil
 	}
 }
 

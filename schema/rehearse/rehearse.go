@@ -36,21 +36,20 @@ type Object struct {
 }
 
 // Option configures [Run].
-type Option func(*rehearsal) error
+type Option func(*rehearsal)
 
 // Redact removes the values of fields from the report, and from errors that quote them. Examples of
 // paths are spec.password and spec.users[*].token, where [*] stands for all elements of a list or
 // map. Pass the path in each version in which it differs.
 func Redact(paths ...string) Option {
-	return func(r *rehearsal) error {
+	return func(r *rehearsal) {
 		for _, path := range paths {
 			steps, err := fieldpath.Parse(path)
 			if err != nil {
-				return fmt.Errorf("rehearse: redacted path %w", err)
+				r.errs = append(r.errs, fmt.Errorf("rehearse: redacted path %w", err))
 			}
 			r.redact = append(r.redact, steps)
 		}
-		return nil
 	}
 }
 
@@ -69,9 +68,10 @@ func Redact(paths ...string) Option {
 func Run(ctx context.Context, before, after schema.Release, objects iter.Seq2[Object, error], opts ...Option) (*Report, error) {
 	r := &rehearsal{found: map[cause]*found{}, calls: map[Call]int{}, unchecked: map[string]bool{}}
 	for _, opt := range opts {
-		if err := opt(r); err != nil {
-			return nil, err
-		}
+		opt(r)
+	}
+	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
 	}
 	var oldErr, newErr error
 	r.old, oldErr = sides(before, "old")
@@ -130,6 +130,7 @@ func (r *rehearsal) replay(ctx context.Context, objects iter.Seq2[Object, error]
 type rehearsal struct {
 	old, new map[runtimeschema.GroupKind]*side
 	redact   redactor
+	errs     []error // of options
 
 	found     map[cause]*found
 	calls     map[Call]int // how many objects
