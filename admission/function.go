@@ -19,7 +19,8 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// function is a registered function, with the requests for which it is called.
+// function is a registered function, with the requests for which it is called. What limits these requests
+// also belongs in served, from which package webhook/registration derives the manifests.
 type function struct {
 	kind           schema.GroupVersionKind // the kind and version that it wants; empty for every kind and version
 	representation representation
