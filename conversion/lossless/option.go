@@ -2,6 +2,9 @@ package lossless
 
 import (
 	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/lost"
@@ -17,14 +20,19 @@ type Option func(*lost.Settings)
 // effect. With controller-gen, the markers +listType=map and +listMapKey=name add the keys to the
 // schema.
 //
-// The definitions are parsed once for each option, so keep the option in a variable. [Restore] needs
+// The definitions are parsed when an option is first used, so keep the option in a variable. [Restore] needs
 // the apiVersion and kind of the spoke or the hub.
 //
 // It is an error if the definitions cannot be read, if a CRD has no schema, or if none has a
 // schema of the hub version.
 func ListMapKeys(definitions []byte) Option {
-	keys, err := listkeys.OfDefinitions(definitions)
-	return func(s *lost.Settings) { s.Keys, s.Errs = append(s.Keys, keys), append(s.Errs, err) }
+	read := sync.OnceValues(func() (map[schema.GroupVersionKind]*listkeys.Tree, error) {
+		return listkeys.OfDefinitions(definitions)
+	})
+	return func(s *lost.Settings) {
+		keys, err := read()
+		s.Keys, s.Errs = append(s.Keys, keys), append(s.Errs, err)
+	}
 }
 
 // DropInvalidAnnotation drops an invalid annotation, and converts the object without it.
