@@ -164,7 +164,7 @@ func (r *searchRun) work(ctx context.Context) {
 }
 
 // take makes the next sample, one after another, because a function of [Funcs] need not be safe for
-// concurrent use. It returns false if there is none to be checked.
+// concurrent use. It returns false if no sample remains to be checked.
 func (r *searchRun) take(ctx context.Context) (i int, m sample, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

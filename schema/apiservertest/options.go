@@ -54,6 +54,7 @@ func Objects(objects ...runtime.Object) Option {
 			u, err := toUnstructured(obj)
 			if err != nil {
 				o.errorf("%w", err)
+				continue
 			}
 			o.objects = append(o.objects, u)
 		}

@@ -57,6 +57,7 @@ func Stored(objects ...[]byte) Option {
 			}
 			if err != nil {
 				o.errorf("stored object %d: %w", i, err)
+				continue
 			}
 			o.stored = append(o.stored, u)
 		}

@@ -308,7 +308,7 @@ func leastOf(s *structuralschema.Structural) any {
 	return leastObject(runtimeschema.GroupVersionKind{Version: "v1", Kind: "X"}, whole)["x"]
 }
 
-// leastObject returns the least object of a schema, or nil if there is none.
+// leastObject returns the smallest object that a schema accepts, or nil if no object can be made.
 func leastObject(kind runtimeschema.GroupVersionKind, s *structuralschema.Structural) map[string]any {
 	g, err := generate.New(kind, s, nil)
 	if err != nil {

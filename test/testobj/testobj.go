@@ -45,8 +45,8 @@ func ParseAll(t testing.TB, text []byte) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// Field returns the JSON of a field by its path, such as "spec", "toppings", or "null" if there is no such field. The object
-// is JSON, or a value that encodes to JSON.
+// Field returns the JSON of the field at a path, such as "spec", "toppings", or "null" if the object lacks the field. The
+// object is JSON, or a value that encodes to JSON.
 func Field(t testing.TB, object any, path ...string) string {
 	t.Helper()
 	text, isJSON := object.([]byte)
