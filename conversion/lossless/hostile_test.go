@@ -18,6 +18,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // note returns an annotation with differences, plain or compressed.
@@ -64,10 +65,10 @@ func TestRestore_AnnotationInAnnotation(t *testing.T) {
 func TestLossless_AnnotationInAnnotation(t *testing.T) {
 	b := read(t, rich)
 	var valid map[string]any
-	check(t, json.Unmarshal([]byte(b.Annotations[lossless.Annotation]), &valid))
+	expect.NoError(t, json.Unmarshal([]byte(b.Annotations[lossless.Annotation]), &valid))
 	b.Annotations[lossless.Annotation] = strings.Replace(planted(false), `"of":"x"`, fmt.Sprintf(`"of":%q`, valid["of"]), 1)
 	text, err := json.Marshal(b)
-	check(t, err)
+	expect.NoError(t, err)
 	hub, err := registry(t).Convert(t.Context(), text, v1)
 	if err != nil || strings.Contains(string(hub), lossless.Annotation) {
 		t.Errorf("got %s, %v", hub, err)
@@ -105,26 +106,26 @@ func TestRestore_RemovedAnnotation(t *testing.T) {
 	s.AddKnownTypeWithName(beta.WithKind("Backup"), &exposed{})
 	s.AddKnownTypeWithName(v1.WithKind("Backup"), &backup{})
 	reg := conversion.NewRegistry(s)
-	check(t, conversion.AddSpoke(reg, exposedToHub, exposedFromHub))
-	check(t, conversion.Lossless(reg, beta.WithKind("Backup")))
+	expect.NoError(t, conversion.AddSpoke(reg, exposedToHub, exposedFromHub))
+	expect.NoError(t, conversion.Lossless(reg, beta.WithKind("Backup")))
 	text, err := reg.Convert(t.Context(), []byte(`{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"name":"nightly"},"spec":{"bucket":"internal"}}`), beta)
-	check(t, err)
+	expect.NoError(t, err)
 	for _, removed := range []bool{false, true} {
 		in, want := &exposed{}, "internal"
-		check(t, json.Unmarshal(text, in))
+		expect.NoError(t, json.Unmarshal(text, in))
 		if removed {
 			delete(in.Annotations, "exposed")
 			want = "private"
 		}
 		edited, err := json.Marshal(in)
-		check(t, err)
+		expect.NoError(t, err)
 		text, err := reg.Convert(t.Context(), edited, v1)
-		check(t, err)
+		expect.NoError(t, err)
 		byRegistry, got := &backup{}, &backup{}
-		check(t, json.Unmarshal(text, byRegistry))
+		expect.NoError(t, json.Unmarshal(text, byRegistry))
 		in.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
-		check(t, exposedToHub(t.Context(), in, got))
-		check(t, lossless.RestoreFunc(t.Context(), in, got, exposedToHub, exposedFromHub))
+		expect.NoError(t, exposedToHub(t.Context(), in, got))
+		expect.NoError(t, lossless.RestoreFunc(t.Context(), in, got, exposedToHub, exposedFromHub))
 		if got.Spec.Bucket != want || byRegistry.Spec.Bucket != want {
 			t.Errorf("removed %v: got %q and from the registry %q, want %q", removed, got.Spec.Bucket, byRegistry.Spec.Bucket, want)
 		}
@@ -140,7 +141,7 @@ func TestHubCopy_EditedSpoke(t *testing.T) {
 			b.Annotations[stored] = `{}`
 		}
 		got := &backup{}
-		check(t, b.ConvertTo(got))
+		expect.NoError(t, b.ConvertTo(got))
 		if !got.Spec.Encrypt || got.Spec.Path != "files" || len(got.Annotations) > 0 {
 			t.Errorf("already %v: got %v", already, got)
 		}
@@ -152,7 +153,7 @@ func TestHubCopy_InAnnotation(t *testing.T) {
 	b := read(t, rich)
 	b.Annotations[lossless.Annotation] = note(fmt.Sprintf(`[{"path":["metadata","annotations",%q],"value":"{}"}]`, stored), false)
 	got := &backup{}
-	if check(t, b.ConvertTo(got)); len(got.Annotations) > 0 {
+	if expect.NoError(t, b.ConvertTo(got)); len(got.Annotations) > 0 {
 		t.Errorf("got %v", got.Annotations)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // hub is the argument of controller-runtime's methods.
@@ -137,25 +138,18 @@ func registry(t testing.TB) *conversion.Registry {
 	s.AddKnownTypeWithName(beta.WithKind("Backup"), &oldBackup{})
 	s.AddKnownTypeWithName(v1.WithKind("Backup"), &backup{})
 	reg := conversion.NewRegistry(s)
-	check(t, conversion.AddSpoke(reg, toHub, fromHub))
-	check(t, conversion.Lossless(reg, beta.WithKind("Backup"), byName))
+	expect.NoError(t, conversion.AddSpoke(reg, toHub, fromHub))
+	expect.NoError(t, conversion.Lossless(reg, beta.WithKind("Backup"), byName))
 	return reg
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // read returns a Backup as a client reads it in v1beta1 from an operator with crdkit.
 func read(t testing.TB, spec string) *oldBackup {
 	t.Helper()
 	text, err := registry(t).Convert(t.Context(), []byte(`{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"name":"nightly","namespace":"default"},"spec":`+spec+`}`), beta)
-	check(t, err)
+	expect.NoError(t, err)
 	b := &oldBackup{}
-	check(t, json.Unmarshal(text, b))
+	expect.NoError(t, json.Unmarshal(text, b))
 	return b
 }
 
@@ -177,14 +171,14 @@ func TestRestore_FromConvertTo(t *testing.T) {
 		b := read(t, rich)
 		c.edit(b)
 		before, err := json.Marshal(b)
-		check(t, err)
+		expect.NoError(t, err)
 		got := &backup{}
 		if err := b.ConvertTo(got); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		want := &backup{}
-		check(t, json.Unmarshal([]byte(c.want), &want.Spec))
+		expect.NoError(t, json.Unmarshal([]byte(c.want), &want.Spec))
 		want.Name, want.Namespace = "nightly", "default"
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -198,8 +192,8 @@ func TestRestore_FromConvertTo(t *testing.T) {
 // An object without the annotation is not touched, and costs little.
 func TestRestore_NoAnnotation(t *testing.T) {
 	b, got := &oldBackup{}, &backup{}
-	check(t, b.ConvertTo(got))
-	allocations := testing.AllocsPerRun(10, func() { check(t, lossless.Restore(b, hub(got), byName)) })
+	expect.NoError(t, b.ConvertTo(got))
+	allocations := testing.AllocsPerRun(10, func() { expect.NoError(t, lossless.Restore(b, hub(got), byName)) })
 	if diff := cmp.Diff(&backup{}, got); diff != "" || allocations > 20 {
 		t.Errorf("%v allocations (-want +got):\n%s", allocations, diff)
 	}
@@ -209,8 +203,8 @@ func TestRestore_NoAnnotation(t *testing.T) {
 func TestRestore_SharedMap(t *testing.T) {
 	b := read(t, rich)
 	got := &backup{ObjectMeta: b.ObjectMeta}
-	check(t, toHub(t.Context(), b, got))
-	check(t, lossless.Restore(b, hub(got), byName))
+	expect.NoError(t, toHub(t.Context(), b, got))
+	expect.NoError(t, lossless.Restore(b, hub(got), byName))
 	if _, ok := b.Annotations[lossless.Annotation]; !ok || got.Annotations != nil || !got.Spec.Encrypt {
 		t.Errorf("the spoke has %v, the hub %v", b.Annotations, got)
 	}
@@ -268,10 +262,10 @@ func TestRestore_DropInvalidAnnotation(t *testing.T) {
 	b.Annotations[lossless.Annotation] = "{"
 	got := &backup{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Backup"}}
 	b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
-	check(t, toHub(t.Context(), b, got))
+	expect.NoError(t, toHub(t.Context(), b, got))
 	want := *got
 	want.Annotations = nil
-	check(t, lossless.Restore(b, hub(got), byName, lossless.DropInvalidAnnotation()))
+	expect.NoError(t, lossless.Restore(b, hub(got), byName, lossless.DropInvalidAnnotation()))
 	if diff := cmp.Diff(&want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -284,16 +278,16 @@ func TestRestore_VerifyRestored(t *testing.T) {
 		b := read(t, rich)
 		got, seen := &backup{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Backup"}}, &backup{}
 		b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
-		check(t, toHub(t.Context(), b, got))
+		expect.NoError(t, toHub(t.Context(), b, got))
 		err := lossless.Restore(b, hub(got), byName, lossless.VerifyRestored(func(_ context.Context, text []byte) error {
-			check(t, json.Unmarshal(text, seen))
+			expect.NoError(t, json.Unmarshal(text, seen))
 			return refused
 		}))
 		if want := "metadata.annotations[conversion.crdkit.github.io/lost]: Invalid value: no retries"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		want := &backup{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Backup"}}
-		check(t, json.Unmarshal([]byte(rich), &want.Spec))
+		expect.NoError(t, json.Unmarshal([]byte(rich), &want.Spec))
 		want.Name, want.Namespace = "nightly", "default"
 		if diff := cmp.Diff(want, seen); diff != "" {
 			t.Errorf("apiVersion %q (-want +got):\n%s", apiVersion, diff)
@@ -346,8 +340,8 @@ func TestListMapKeys_Definition(t *testing.T) {
 		b.Spec.Steps[0].Command, b.Spec.Steps[1].Command = "cp", "dump.sh"
 		got := &backup{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: "Backup"}}
 		b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
-		check(t, toHub(t.Context(), b, got))
-		check(t, lossless.RestoreFunc(t.Context(), b, got, toHub, fromHub, byName))
+		expect.NoError(t, toHub(t.Context(), b, got))
+		expect.NoError(t, lossless.RestoreFunc(t.Context(), b, got, toHub, fromHub, byName))
 		if diff := cmp.Diff([]step{{"copy", "cp", 5}, {"dump", "dump.sh", 3}}, got.Spec.Steps); diff != "" {
 			t.Errorf("apiVersion %q (-want +got):\n%s", apiVersion, diff)
 		}
@@ -370,8 +364,8 @@ func FuzzRestore(f *testing.F) {
 		b.Name, b.Annotations = "nightly", map[string]string{lossless.Annotation: annotation}
 		b.Spec.Target, b.Spec.Steps = target, []oldStep{{Name: name}, {Name: "copy"}}
 		text, err := json.Marshal(b)
-		check(t, err)
-		check(t, json.Unmarshal(text, b)) // as the API server sends it
+		expect.NoError(t, err)
+		expect.NoError(t, json.Unmarshal(text, b)) // as the API server sends it
 		want, wantErr := reg.Convert(t.Context(), text, v1)
 		got := &backup{TypeMeta: metav1.TypeMeta{APIVersion: v1.String(), Kind: "Backup"}}
 		b.ObjectMeta.DeepCopyInto(&got.ObjectMeta)
@@ -390,7 +384,7 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		wanted := &backup{}
-		check(t, json.Unmarshal(want, wanted))
+		expect.NoError(t, json.Unmarshal(want, wanted))
 		if diff := cmp.Diff(wanted, got); diff != "" {
 			t.Fatalf("(-registry +decoder):\n%s", diff)
 		}

@@ -31,6 +31,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -64,9 +65,9 @@ func New(t *testing.T, config *rest.Config, change ...func(*apiextensionsv1.Cust
 	w.CRD = plural + "." + w.Group
 	var err error
 	w.client, err = dynamic.NewForConfig(config)
-	check(t, err)
+	expect.NoError(t, err)
 	reg := conversion.NewRegistry(runtime.NewScheme())
-	check(t, conversion.AddUnstructuredSpoke(reg, schema.GroupVersionKind{Group: w.Group, Version: "v1alpha1", Kind: "Box"}, "v1", w.widen, w.narrow))
+	expect.NoError(t, conversion.AddUnstructuredSpoke(reg, schema.GroupVersionKind{Group: w.Group, Version: "v1alpha1", Kind: "Box"}, "v1", w.widen, w.narrow))
 	url, ca := webhooktest.Serve(t, conversion.NewHandler(reg))
 
 	version := func(name string, spec map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.CustomResourceDefinitionVersion {
@@ -105,10 +106,10 @@ func New(t *testing.T, config *rest.Config, change ...func(*apiextensionsv1.Cust
 		c(crd)
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
-	check(t, err)
+	expect.NoError(t, err)
 	delete(object, "status")
 	_, err = w.client.Resource(crds).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	for _, v := range crd.Spec.Versions {
 		Eventually(t, v.Name+" is served", func() error {
 			_, err := w.Boxes(v.Name).List(t.Context(), metav1.ListOptions{Limit: 1})
@@ -277,7 +278,7 @@ func (w *Warehouse) Change(f func(version map[string]any)) {
 		for _, v := range versions {
 			f(v.(map[string]any))
 		}
-		check(w.t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+		expect.NoError(w.t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
 		_, err := w.client.Resource(crds).Update(w.t.Context(), crd, metav1.UpdateOptions{})
 		return err
 	})
@@ -287,7 +288,7 @@ func (w *Warehouse) Change(f func(version map[string]any)) {
 func (w *Warehouse) Definition() *unstructured.Unstructured {
 	w.t.Helper()
 	crd, err := w.client.Resource(crds).Get(w.t.Context(), w.CRD, metav1.GetOptions{})
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	return crd
 }
 
@@ -295,7 +296,7 @@ func (w *Warehouse) Definition() *unstructured.Unstructured {
 func (w *Warehouse) StoredVersions() []string {
 	w.t.Helper()
 	versions, _, err := unstructured.NestedStringSlice(w.Definition().Object, "status", "storedVersions")
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	return versions
 }
 
@@ -308,17 +309,17 @@ func (w *Warehouse) Inventory(version string) map[string][sha256.Size]byte {
 	config.APIPath = "/apis"
 	config.NegotiatedSerializer = runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{})
 	client, err := rest.HTTPClientFor(config)
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	base, _, err := rest.DefaultServerUrlFor(config)
-	check(w.t, err)
+	expect.NoError(w.t, err)
 	all := map[string][sha256.Size]byte{}
 	token, patience := "", time.Now().Add(10*time.Minute)
 	for {
 		url := fmt.Sprintf("%s/apis/%s/%s/%s?limit=500&continue=%s", strings.TrimSuffix(base.String(), "/"), w.Group, version, w.Plural, token)
 		request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url, nil)
-		check(w.t, err)
+		expect.NoError(w.t, err)
 		response, err := client.Do(request)
-		check(w.t, err)
+		expect.NoError(w.t, err)
 		var list struct {
 			Message  string
 			Metadata metav1.ListMeta
@@ -326,7 +327,7 @@ func (w *Warehouse) Inventory(version string) map[string][sha256.Size]byte {
 		}
 		err = json.NewDecoder(response.Body).Decode(&list)
 		response.Body.Close()
-		check(w.t, err)
+		expect.NoError(w.t, err)
 		if response.StatusCode == http.StatusGatewayTimeout && time.Now().Before(patience) {
 			time.Sleep(100 * time.Millisecond) // the cache of this version has not heard of the latest boxes
 			continue
@@ -336,7 +337,7 @@ func (w *Warehouse) Inventory(version string) map[string][sha256.Size]byte {
 		}
 		for _, item := range list.Items {
 			var obj metav1.PartialObjectMetadata
-			check(w.t, json.Unmarshal(item, &obj))
+			expect.NoError(w.t, json.Unmarshal(item, &obj))
 			without := bytes.Replace(item, fmt.Appendf(nil, `"resourceVersion":%q`, obj.ResourceVersion), nil, 1)
 			all[obj.Name] = sha256.Sum256(without)
 		}
@@ -373,13 +374,6 @@ func (w *Warehouse) parallel(n int, f func(int) error) {
 		})
 	}
 	_ = group.Wait() // all is said
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Eventually calls f until it returns no error, for two minutes.
