@@ -66,7 +66,9 @@ func (b *Balancer) Add(addr string) {
 	b.replicas[addr] = t
 	b.running.Go(func() {
 		client := &http.Client{
-			Timeout: 2 * time.Second,
+			// A kubelet waits for a second, and three times (failureThreshold): one slow answer on a busy
+			// machine does not take the only replica out.
+			Timeout: 30 * time.Second,
 			// A kubelet does not verify the certificate either.
 			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
 		}

@@ -162,7 +162,7 @@ func withManager(s func(*runtime.Scheme) error, setup func(ctrl.Manager) error) 
 				return err
 			}
 			defer o.stopping.Unlock()
-			for deadline := time.Now().Add(10 * time.Second); o.balancer.Connections(addr) > 0; time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(2 * time.Minute); o.balancer.Connections(addr) > 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					return errors.Join(err, errors.New("the API server has not closed its connections"))
 				}
