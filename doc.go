@@ -25,7 +25,6 @@
 //   - [github.com/crdkit/crdkit/conversion] converts objects between the versions of a kind.
 //   - [github.com/crdkit/crdkit/admission] serves admission webhooks, which validate and
 //     change objects.
-//   - [github.com/crdkit/crdkit/admission/validate] provides rules for changes of fields.
 //   - [github.com/crdkit/crdkit/admission/reference] validates references to other objects.
 //   - [github.com/crdkit/crdkit/webhook] serves the handlers over HTTPS.
 //   - [github.com/crdkit/crdkit/webhook/registration] registers the webhooks with the API

@@ -35,7 +35,6 @@ func TestPackages_StaySmall(t *testing.T) {
 			this + "/conversion/metrics", this + "/admission", this + "/webhook", this + "/schema", this + "/examples"},
 		"conversion/migrate/metrics": {apiServer, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", this + "/admission", this + "/webhook", this + "/examples"},
 		"admission":                  {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
-		"admission/validate":         {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/metrics":          {clientGo, apiServer, extensions, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/plugin":           {clientGo + "/tools/cache", extensions, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/reference":        {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},

@@ -59,7 +59,7 @@
 // The context of a function is done a tenth of the webhook's timeout, and at most a second, before that passes. Return then,
 // so that the user sees your error.
 //
-// For checks of other objects, see admission/reference; for rules of fields,
-// admission/validate; for a server and the registration, webhook; for metrics,
-// admission/metrics. This package does not import client-go.
+// For checks of other objects, see admission/reference; for rules of fields, such as immutability,
+// [k8s.io/apimachinery/pkg/api/validation]; for a server and the registration, webhook; for
+// metrics, admission/metrics. This package does not import client-go.
 package admission

@@ -107,7 +107,7 @@ func IfChanged(paths ...string) Filter {
 				err = fmt.Errorf("%q: expected the path of the whole list", path)
 			}
 			if err == nil && !f.seesMetadata() {
-				_, err = fieldpath.Resolve(f.goType, path, steps)
+				err = fieldpath.Check(f.goType, path, steps)
 			}
 			if err != nil {
 				f.errorf("IfChanged: %w", err)

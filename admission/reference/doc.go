@@ -2,11 +2,14 @@
 // referenced object (the target) exists, that the object with the reference (the referrer) may
 // reference it, and that an object to be deleted has no referrers.
 //
-// The function that [Fields] returns, or a function that you write, finds the references in an
-// object:
+// You write a function that returns the references in an object:
 //
-//	toppingsOf, err := reference.Fields[*v1beta1.Pizza](
-//		reference.Field{Name: "spec.toppings[*].name"})
+//	toppingsOf := func(p *v1beta1.Pizza) (refs []reference.Ref) {
+//		for i, t := range p.Spec.Toppings {
+//			refs = append(refs, reference.Ref{Path: field.NewPath("spec", "toppings").Index(i).Child("name"), Name: t.Name})
+//		}
+//		return refs
+//	}
 //
 // The checks read from informers, and usually make no request. [NewInformer] creates an informer
 // that notices when its watch is broken:

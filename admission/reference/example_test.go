@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -33,9 +34,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	toppingsOf, err := reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.toppings[*].name"})
-	if err != nil {
-		panic(err)
+	toppingsOf := func(p *v1beta1.Pizza) (refs []reference.Ref) {
+		for i, t := range p.Spec.Toppings {
+			refs = append(refs, reference.Ref{Path: field.NewPath("spec", "toppings").Index(i).Child("name"), Name: t.Name})
+		}
+		return refs
 	}
 	pizzasOf, err := reference.NewReferrers(pizzas, reference.Unwatched(pizzaInformer), topping, toppingsOf)
 	if err != nil {
@@ -59,39 +62,6 @@ func Example() {
 	// Output:
 	// spec.toppings[1].name: Not found: "mozarella" <nil>
 	// toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: referenced by pizzas: default/marinara
-}
-
-// Fields returns an error for a path that the type does not have.
-func ExampleFields() {
-	refs, err := reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.toppings[*].name"})
-	for _, ref := range refs(pizza("margherita", "tomato", "mozzarella")) {
-		fmt.Println(ref.Path, ref.Name, err)
-	}
-	_, err = reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.topings[*].name"})
-	fmt.Println(err)
-	// Output:
-	// spec.toppings[0].name tomato <nil>
-	// spec.toppings[1].name mozzarella <nil>
-	// reference: the fields of *v1beta1.Pizza: spec.topings[*].name: v1beta1.PizzaSpec has no field "topings"
-}
-
-// A certificate references secrets, some of them in another namespace.
-func ExampleFields_unstructured() {
-	refs, err := reference.Fields[*unstructured.Unstructured](
-		reference.Field{Name: "spec.secretRefs[*].name", Namespace: "spec.secretRefs[*].namespace"})
-	if err != nil {
-		panic(err)
-	}
-	certificate := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secretRefs": []any{
-		map[string]any{"name": "tls"},
-		map[string]any{"name": "ca", "namespace": "shared"},
-	}}}}
-	for _, ref := range refs(certificate) {
-		fmt.Printf("%s %q %q\n", ref.Path, ref.Namespace, ref.Name)
-	}
-	// Output:
-	// spec.secretRefs[0].name "" "tls"
-	// spec.secretRefs[1].name "shared" "ca"
 }
 
 // Pizzas may reference secrets in another namespace only if the policy allows it.
@@ -138,7 +108,7 @@ func Example_dynamic() {
 		if err != nil {
 			return nil, nil, err
 		}
-		ovenOf := func(p *v1beta1.Pizza) []reference.Ref { return nil } // or Fields
+		ovenOf := func(p *v1beta1.Pizza) []reference.Ref { return nil }
 		mayUse := reference.Authorize(users.AuthorizationV1().SubjectAccessReviews(), "get")
 		return admission.Validate(reference.Exists(known, ovenOf, mayUse)), webhook.Checks{"ovens": known.Ready}, nil
 	}

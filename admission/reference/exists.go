@@ -149,8 +149,6 @@ func (c *checker) answer(
 	for _, ref := range refs {
 		q := questions[c.target.resource.resolve(m.GetNamespace(), ref)]
 		switch path := c.pathOf(ref); {
-		case ref.problem != "":
-			errs = append(errs, field.TypeInvalid(path, field.OmitValueType{}, ref.problem))
 		case q == nil:
 		case q.invalid != "":
 			errs = append(errs, field.Invalid(path, ref.Name, q.invalid))

@@ -386,8 +386,9 @@ func TestExists_UnreadableOldObject(t *testing.T) {
 
 // A Namespace names objects in namespaces by the names of these namespaces.
 func TestExists_FromNamespace(t *testing.T) {
-	refs, err := reference.Fields[*corev1.Namespace](reference.Field{Name: "metadata.annotations['secret']", Namespace: "metadata.annotations['namespace']"})
-	expect.NoError(t, err)
+	refs := func(n *corev1.Namespace) []reference.Ref {
+		return []reference.Ref{{Path: field.NewPath("metadata", "annotations").Key("secret"), Name: n.Annotations["secret"], Namespace: n.Annotations["namespace"]}}
+	}
 	informer := holding()
 	namespacesOf := follow(t, schema.GroupResource{Resource: "namespaces"}, informer, reference.Namespaced(secrets), refs)
 	check := reference.Exists(target(t, reference.Namespaced(secrets), holding(secret("shared", "oven"), secret("kitchen", "oven")), &live{}), refs)
@@ -538,14 +539,28 @@ func TestExists_UpdateInAnotherVersion(t *testing.T) {
 	}
 }
 
+// unstructuredToppings is toppingsOf for unstructured pizzas.
+func unstructuredToppings(u *unstructured.Unstructured) (refs []reference.Ref) {
+	toppings, _, _ := unstructured.NestedSlice(u.Object, "spec", "toppings")
+	for i, t := range toppings {
+		name, _ := t.(map[string]any)["name"].(string)
+		refs = append(refs, reference.Ref{Path: field.NewPath("spec", "toppings").Index(i).Child("name"), Name: name})
+	}
+	return refs
+}
+
+// annotated returns a function that finds the reference in an annotation.
+func annotated(key string) func(*metav1.PartialObjectMetadata) []reference.Ref {
+	return func(m *metav1.PartialObjectMetadata) []reference.Ref {
+		return []reference.Ref{{Path: field.NewPath("metadata", "annotations").Key(key), Name: m.Annotations[key]}}
+	}
+}
+
 // Unstructured objects and metadata are checked through a handler, too.
 func TestExists_UnstructuredAndMetadata(t *testing.T) {
-	inSpec, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
-	expect.NoError(t, err)
-	inMetadata, err := reference.Fields[*metav1.PartialObjectMetadata](reference.Field{Name: "metadata.annotations['topping']"})
-	expect.NoError(t, err)
+	inMetadata := annotated("topping")
 	known := target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{})
-	h := newHandler(t, admission.Validate(reference.Exists(known, inSpec)), admission.Validate(reference.Exists(known, inMetadata)))
+	h := newHandler(t, admission.Validate(reference.Exists(known, unstructuredToppings)), admission.Validate(reference.Exists(known, inMetadata)))
 	p := pizza("margherita", "nails")
 	p.Annotations = map[string]string{"topping": "glue"}
 	const want = `spec.toppings[0].name: Not found: "nails", metadata.annotations[topping]: Not found: "glue"`

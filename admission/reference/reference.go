@@ -25,8 +25,6 @@ type Ref struct {
 	// field "optional" of core/v1's SecretKeySelector. [CrossNamespace] and [Authorize] check
 	// optional references too.
 	Optional bool
-
-	problem string // set by Fields: why the path has no name
 }
 
 // Resource is a resource with its scope. It appears in error messages and permission checks.

@@ -88,9 +88,6 @@ func (r *Referrers) targetsOf(
 		}
 	}()
 	for _, ref := range refs() {
-		if ref.problem != "" {
-			return nil, fmt.Errorf("%s: %s", ref.Path, ref.problem)
-		}
 		target := r.target.resolve(user.Namespace, ref)
 		itself := r.resource == r.target.resource && target == user
 		lacksNamespace := r.target.namespaced && target.Namespace == ""

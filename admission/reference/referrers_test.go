@@ -109,8 +109,9 @@ func TestNotReferenced_SeveralKinds(t *testing.T) {
 	bakedIn := follow(t, pizzas, pizzaEvents, reference.Namespaced(ovens), func(p *v1beta1.Pizza) []reference.Ref {
 		return []reference.Ref{{Name: p.Labels["oven"]}, {Namespace: "cellar", Name: "grill", Optional: p.Name == "x"}}
 	})
-	onMenu, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "topping"})
-	expect.NoError(t, err)
+	onMenu := func(u *unstructured.Unstructured) []reference.Ref {
+		return []reference.Ref{{Name: u.Object["topping"].(string)}}
+	}
 	menusOf := follow(t, menus, menuEvents, reference.ClusterScoped(toppings), onMenu)
 
 	p := pizza("margherita", "tomato")

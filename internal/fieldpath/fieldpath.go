@@ -20,10 +20,9 @@ import (
 
 // Step is one step of a path: into a field, to one value of a map, or to all.
 type Step struct {
-	Name  string
-	Key   bool  // ['name']
-	All   bool  // [*]
-	Index []int // of the field, in a struct: see [Resolve]
+	Name string
+	Key  bool // ['name']
+	All  bool // [*]
 }
 
 // Parse reads a path. The error names it.
@@ -60,35 +59,31 @@ func Parse(path string) (steps []Step, err error) {
 	return steps, nil
 }
 
-// Resolve finds the steps of a path in a type, sets their Index, and returns the type at their end
-// without pointers. The type is nil within an unstructured object. The error names the path.
-func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
+// Check returns an error, which names the path, if a type has no such path. An unstructured object
+// may have any.
+func Check(t reflect.Type, path string, steps []Step) error {
 	if t = jsontype.Pointed(t); t == reflect.TypeFor[unstructured.Unstructured]() {
-		if len(steps) > 3 && steps[0].Name == "metadata" && (steps[1].Name == "annotations" || steps[1].Name == "labels") {
-			return nil, fmt.Errorf("%s: the values of %s are strings; a key with a dot needs the form ['…']", path, steps[1].Name)
-		}
-		return nil, nil
+		return nil
 	}
-	for i := range steps {
-		s := &steps[i]
+	for _, s := range steps {
 		switch t = jsontype.Pointed(t); {
 		case jsontype.EncodesItself(t):
-			return nil, fmt.Errorf("%s: %s has no fields", path, t)
+			return fmt.Errorf("%s: %s has no fields", path, t)
 		case s.All && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
 			t = t.Elem()
 		case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String:
-			t, s.Key = t.Elem(), !s.All
+			t = t.Elem()
 		case s.All || s.Key:
-			return nil, fmt.Errorf("%s: %s is not a list or map", path, t)
+			return fmt.Errorf("%s: %s is not a list or map", path, t)
 		case t.Kind() == reflect.Struct:
 			f := jsontype.FieldsOf(t).Named(s.Name)
 			if f == nil {
-				return nil, fmt.Errorf("%s: %s has no field %q", path, t, s.Name)
+				return fmt.Errorf("%s: %s has no field %q", path, t, s.Name)
 			}
-			t, s.Index = f.Type, f.Index
+			t = f.Type
 		default:
-			return nil, fmt.Errorf("%s: %s has no fields", path, t)
+			return fmt.Errorf("%s: %s has no fields", path, t)
 		}
 	}
-	return jsontype.Pointed(t), nil
+	return nil
 }

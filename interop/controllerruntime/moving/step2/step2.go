@@ -5,11 +5,11 @@ package step2
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/admission/validate"
 	"github.com/crdkit/crdkit/conversion"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step1"
@@ -48,5 +48,5 @@ func AYearIsEnough(_ context.Context, b *v1.Backup) (errs field.ErrorList, _ err
 
 // BucketStays is for updates.
 func BucketStays(_ context.Context, b, old *v1.Backup) (field.ErrorList, error) {
-	return validate.Immutable(field.NewPath("spec", "bucket"), b.Spec.Bucket, old.Spec.Bucket), nil
+	return validation.ValidateImmutableField(b.Spec.Bucket, old.Spec.Bucket, field.NewPath("spec", "bucket")), nil
 }
