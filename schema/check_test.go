@@ -505,7 +505,6 @@ func FuzzCheck(f *testing.F) {
 			found, err := schema.Check(data)
 			_, parseErr := schema.ParseAll(data)
 			check(found, err, parseErr)
-			_, _ = schema.ParseSchema(data)
 		})
 	})
 }

@@ -15,7 +15,6 @@
 //   - [Version.Prune], [Version.Default], [Version.Validate] and [Version.ValidateUpdate] are the
 //     single steps of a request.
 //   - [Check] returns the problems of a CRD, with their lines in the file and with advice.
-//   - [ParseSchema] compiles an OpenAPI v3 schema without a CRD.
 //
 // Objects of requests are JSON or YAML, and results are JSON. The single steps take maps, into
 // which [Result.Unstructured] decodes a result, and some of them change the maps.

@@ -78,8 +78,10 @@ func (v *Version) Structural() *structuralschema.Structural {
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go,
 // getOrCreateServingInfoFor).
 type compiled struct {
-	Schema
 	spec            *apiextensionsv1.CustomResourceDefinitionVersion
+	structural      *structuralschema.Structural
+	validator       validation.SchemaValidator
+	cel             *cel.Validator             // nil if there are no rules
 	statusValidator validation.SchemaValidator // nil without a status subresource or a schema of the status
 	scale           *apiextensionsv1.CustomResourceSubresourceScale
 	hasStatus       bool // there is a status subresource

@@ -6,11 +6,13 @@ import (
 	"maps"
 	"slices"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +34,7 @@ func (v *Version) Prune(object map[string]any) (pruned []string) {
 	if v.definition.crd.Spec.PreserveUnknownFields {
 		return nil
 	}
-	return v.Schema.Prune(object)
+	return pruning.PruneWithOptions(object, v.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 
 // Default first removes each null field that is not nullable and has no default, but no null item
@@ -130,14 +132,14 @@ func (v *Version) defaultNamespace(u *unstructured.Unstructured) string {
 	return cmp.Or(u.GetNamespace(), metav1.NamespaceDefault)
 }
 
-func (s *Schema) correlate(object, old map[string]any) *common.CorrelatedObject {
-	return common.NewCorrelatedObject(object, old, &model.Structural{Structural: s.structural})
+func (c *compiled) correlate(object, old map[string]any) *common.CorrelatedObject {
+	return common.NewCorrelatedObject(object, old, &model.Structural{Structural: c.structural})
 }
 
 // ratcheting drops errors of unchanged parts, in the field that keys lead to. It needs a structural
 // schema.
-func (s *Schema) ratcheting(correlation *common.CorrelatedObject, keys ...string) []validation.ValidationOption {
-	if s.structural == nil {
+func (c *compiled) ratcheting(correlation *common.CorrelatedObject, keys ...string) []validation.ValidationOption {
+	if c.structural == nil {
 		return nil
 	}
 	for _, key := range keys {
@@ -148,35 +150,35 @@ func (s *Schema) ratcheting(correlation *common.CorrelatedObject, keys ...string
 
 // validateRest adds the errors of embedded resources, of lists and of rules to those of the schema.
 // A created object has no old object and no correlation.
-func (s *Schema) validateRest(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
-	errs = append(errs, objectmeta.Validate(ctx, nil, object, s.structural, false)...)
-	errs = append(errs, s.validateLists(object, old)...)
-	return s.validateRules(ctx, object, old, correlation, errs)
+func (c *compiled) validateRest(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+	errs = append(errs, objectmeta.Validate(ctx, nil, object, c.structural, false)...)
+	errs = append(errs, c.validateLists(object, old)...)
+	return c.validateRules(ctx, object, old, correlation, errs)
 }
 
 // validateLists validates lists that are sets or maps, unless some list of the old object was
 // invalid already.
-func (s *Schema) validateLists(object, old map[string]any) field.ErrorList {
-	if old != nil && len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) > 0 {
+func (c *compiled) validateLists(object, old map[string]any) field.ErrorList {
+	if old != nil && len(listtype.ValidateListSetsAndMaps(nil, c.structural, old)) > 0 {
 		return nil
 	}
-	return listtype.ValidateListSetsAndMaps(nil, s.structural, object)
+	return listtype.ValidateListSetsAndMaps(nil, c.structural, object)
 }
 
 // validateRules adds the errors of the rules. A rule that does not mention the old object only
 // warns if its part of the object has not changed
 // (apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, validateExpressions).
-func (s *Schema) validateRules(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+func (c *compiled) validateRules(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
 	switch {
-	case s.cel == nil:
+	case c.cel == nil:
 		return errs
 	case slices.ContainsFunc(errs, preventsRules):
 		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	case old == nil:
-		ruleErrs, _ := s.cel.Validate(ctx, nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
+		ruleErrs, _ := c.cel.Validate(ctx, nil, c.structural, object, nil, celconfig.RuntimeCELCostBudget)
 		return append(errs, ruleErrs...)
 	}
-	ruleErrs, _ := s.cel.Validate(ctx, nil, s.structural, object, old, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlation))
+	ruleErrs, _ := c.cel.Validate(ctx, nil, c.structural, object, old, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlation))
 	return append(errs, ruleErrs...)
 }
 

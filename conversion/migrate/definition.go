@@ -17,10 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// CheckpointAnnotation is set on a CRD while its objects are being migrated. It contains a
-// resourceVersion since which all objects were stored in the storage version. Remove the annotation
-// if you copy the keys of one etcd to another, where resourceVersions start again.
-const CheckpointAnnotation = "migrate.crdkit.github.io/checkpoint"
+// checkpointAnnotation is set on a CRD while its objects are being migrated. It contains a
+// resourceVersion since which all objects were stored in the storage version.
+const checkpointAnnotation = "migrate.crdkit.github.io/checkpoint"
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
@@ -163,7 +162,7 @@ type checkpoint struct {
 // is absent or outdated, or if its run waited for a shorter time.
 func (d *definition) checkpoint(propagationDelay time.Duration) (resourceVersion string) {
 	var c checkpoint
-	if err := json.Unmarshal([]byte(d.Annotations[CheckpointAnnotation]), &c); err != nil {
+	if err := json.Unmarshal([]byte(d.Annotations[checkpointAnnotation]), &c); err != nil {
 		return "" // absent, or not ours: it is written again
 	}
 	if waited, err := time.ParseDuration(c.PropagationDelay); err != nil || waited < propagationDelay {
@@ -200,10 +199,10 @@ func (m *migrator) patch(ctx context.Context, d *definition, op operation, subre
 // annotate writes the checkpoint; nil removes it.
 func (m *migrator) annotate(ctx context.Context, d *definition, c *checkpoint) error {
 	if c == nil {
-		if _, ok := d.Annotations[CheckpointAnnotation]; !ok {
+		if _, ok := d.Annotations[checkpointAnnotation]; !ok {
 			return nil
 		}
-		return m.patch(ctx, d, operation{Op: "remove", Path: annotationsPath + "/" + strings.ReplaceAll(CheckpointAnnotation, "/", "~1")})
+		return m.patch(ctx, d, operation{Op: "remove", Path: annotationsPath + "/" + strings.ReplaceAll(checkpointAnnotation, "/", "~1")})
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -213,7 +212,7 @@ func (m *migrator) annotate(ctx context.Context, d *definition, c *checkpoint) e
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[CheckpointAnnotation] = string(text)
+	annotations[checkpointAnnotation] = string(text)
 	return m.patch(ctx, d, operation{"add", annotationsPath, annotations})
 }
 

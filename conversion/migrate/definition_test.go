@@ -14,7 +14,7 @@ import (
 func TestCheckpoint_ChangedDefinition(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, UID: "u", Annotations: map[string]string{
-			CheckpointAnnotation: `{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","propagationDelay":"1m10s"}`,
+			checkpointAnnotation: `{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","propagationDelay":"1m10s"}`,
 		}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Storage: true}}},
 	}
@@ -26,13 +26,13 @@ func TestCheckpoint_ChangedDefinition(t *testing.T) {
 		"another definition":      func(crd *apiextensionsv1.CustomResourceDefinition) { crd.UID = "w" },
 		"another storage version": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Name = "v2" },
 		"a resourceVersion that is none": func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Annotations[CheckpointAnnotation] = strings.Replace(crd.Annotations[CheckpointAnnotation], "12", "0x12", 1)
+			crd.Annotations[checkpointAnnotation] = strings.Replace(crd.Annotations[checkpointAnnotation], "12", "0x12", 1)
 		},
 		"a shorter wait": func(crd *apiextensionsv1.CustomResourceDefinition) {
-			crd.Annotations[CheckpointAnnotation] = strings.Replace(crd.Annotations[CheckpointAnnotation], "1m10s", "59s", 1)
+			crd.Annotations[checkpointAnnotation] = strings.Replace(crd.Annotations[checkpointAnnotation], "1m10s", "59s", 1)
 		},
 		"no annotation": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = nil },
-		"nonsense":      func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations[CheckpointAnnotation] = "{" },
+		"nonsense":      func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations[checkpointAnnotation] = "{" },
 	} {
 		other := crd.DeepCopy()
 		change(other)
@@ -48,7 +48,7 @@ func FuzzCheckpoint(f *testing.F) {
 	f.Add(`[`)
 	f.Fuzz(func(t *testing.T, text string) {
 		d := newDefinition(&apiextensionsv1.CustomResourceDefinition{
-			ObjectMeta: metav1.ObjectMeta{Generation: 3, UID: "u", Annotations: map[string]string{CheckpointAnnotation: text}},
+			ObjectMeta: metav1.ObjectMeta{Generation: 3, UID: "u", Annotations: map[string]string{checkpointAnnotation: text}},
 			Spec:       apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Storage: true}}},
 		})
 		if got := d.checkpoint(time.Minute); got != "" {

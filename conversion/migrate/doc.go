@@ -39,8 +39,10 @@
 // An object that is written after the migration starts is stored in the new version, and has a
 // higher resourceVersion than the start (KEP-5504 makes resourceVersions comparable), so Run does
 // not rewrite it. Until all objects are migrated, the resourceVersion of the start is in an
-// annotation of the CRD, [CheckpointAnnotation]. If Run is interrupted, call it again: it lists all
-// objects, but rewrites only the remaining ones. Several calls may run at the same time.
+// annotation of the CRD, migrate.crdkit.github.io/checkpoint. If Run is interrupted, call it again:
+// it lists all objects, but rewrites only the remaining ones. Several calls may run at the same
+// time. Remove the annotation if you copy the keys of one etcd to another, where resourceVersions
+// start again.
 //
 // If the generation of the CRD changes, Run starts again, because objects may have been stored in
 // yet another version. The storage version migrator of Kubernetes follows the same rules
