@@ -31,16 +31,13 @@ const (
 type Option func(*options)
 
 type options struct {
-	policy     Policy
+	policy     func(ctx context.Context, from string, to cache.ObjectName) (allowed bool, err error)
 	authorizer *authorizer
 }
 
-// Policy reports whether objects in one namespace (from) may reference a target in another
-// namespace (to). It must be safe for concurrent use.
-type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed bool, err error)
-
 // CrossNamespace allows references to another namespace, which are denied by default, if the policy
-// allows them. The policy may read from the cluster, for example to look for an object in the other
+// reports that objects in the namespace from may reference the target. The policy must be safe for
+// concurrent use. It may read from the cluster, for example to look for an object in the other
 // namespace that allows the reference, like a ReferenceGrant of Gateway API. If the policy returns
 // an error, the request is left undecided.
 //
@@ -51,7 +48,9 @@ type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed
 //   - The referrer had the reference before the update.
 //
 // If users must not learn whether the target of an allowed reference exists, add [Authorize].
-func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy = policy } }
+func CrossNamespace(policy func(ctx context.Context, from string, to cache.ObjectName) (allowed bool, err error)) Option {
+	return func(o *options) { o.policy = policy }
+}
 
 // Exists returns a function for [admission.Validate] which checks that the targets of all
 // references in an object of type T, a pointer to a struct, exist. The function returns a field
@@ -61,8 +60,6 @@ func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy =
 //   - field.Forbidden if [CrossNamespace] or [Authorize] denies the reference.
 //   - field.Invalid if no object can have the name, such as "..", or if a required namespace
 //     is missing.
-//   - field.TypeInvalid if an unstructured object has a list where the path of a [Field] has
-//     no [*].
 //
 // A name that is forbidden or invalid is not looked up, so that the response does not reveal
 // whether the target exists. If a check cannot be completed, the request is left undecided; see
