@@ -72,7 +72,7 @@ verify: lint generate-check ## Run everything: static checks, all tests and thei
 	@$(MAKE) --no-print-directory release-check
 
 # These take long with the race detector, under which other tests run the same code.
-WITHOUT_RACE = '^TestCatalogue_EachBug|^TestMachine_RightConversion|^TestEdited_CorrectConversion|^TestCompare_FindsMistakes|^TestCompare_AcceptsEquals'
+WITHOUT_RACE = '^TestCatalogue_EachBug|^TestMachine_RightConversion|^TestEdited_CorrectConversion|^TestCompare_FindsMistakes|^TestCompare_AcceptsEquals|^TestLaws_NoBug|^TestCauses_OneReportEach|^TestLossless_RefusesBombs|^TestDecoder_GivesWhatRegistryGives'
 
 # It takes 6 minutes on two cores, and several more the first time.
 .PHONY: corpus
