@@ -77,6 +77,7 @@ WITHOUT_RACE = '^TestCatalogue_EachBug|^TestMachine_RightConversion|^TestEdited_
 # It takes 6 minutes on two cores, and several more the first time.
 .PHONY: corpus
 corpus: export CRDKIT_REQUIRE_CONTROLPLANE = 1
+corpus: export GOGC = 400
 corpus: controlplane ## Test the conversions of public projects, and confirm the findings on a real control plane.
 	@go -C corpus test -vet=off -count=1 -timeout 60m | sed '/^ok /d'
 

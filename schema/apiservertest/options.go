@@ -25,8 +25,10 @@ type options struct {
 	handler http.Handler
 	version serverVersion
 	rbac    bool
-	audit   func(*audit.Event)
-	errs    []error
+	// uncached is set by [NoWatchCache].
+	uncached bool
+	audit    func(*audit.Event)
+	errs     []error
 }
 
 func (o *options) errorf(format string, args ...any) {
@@ -123,6 +125,12 @@ func Webhooks(hooks interface {
 // those that policies publish. The event is only valid until f returns, and f must be safe for concurrent use.
 func Audit(f func(*audit.Event)) Option {
 	return func(o *options) { o.audit = f }
+}
+
+// NoWatchCache serves the objects of CRDs from the store, as kube-apiserver does with --watch-cache=false. It takes a third of the
+// memory, and less time, if a test sends thousands of writes and hardly watches.
+func NoWatchCache() Option {
+	return func(o *options) { o.uncached = true }
 }
 
 // toUnstructured accepts typed objects of scheme.Scheme, which may have types of the program too, CRDs,

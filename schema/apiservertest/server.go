@@ -141,6 +141,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	s.config = &rest.Config{Host: "http://apiservertest", Transport: transport{front, life}, QPS: -1}
 
 	options := newRESTOptions(life, s.store)
+	options.uncached = o.uncached
 	config, err := s.newConfig(life, options, front.internal, o.rbac)
 	if err != nil {
 		return err

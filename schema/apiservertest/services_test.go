@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/testobj"
@@ -96,5 +98,37 @@ func TestServer_WatchNewDefinition(t *testing.T) {
 			}
 			expect.NoError(t, response.Body.Close())
 		}
+	}
+}
+
+// Without a watch cache, lists and watches read from the store.
+func TestNoWatchCache_ServesLikeWithCache(t *testing.T) {
+	t.Parallel()
+	widgets := func(s *apiservertest.Server) (events []string) {
+		client := dynamic.NewForConfigOrDie(s.Config()).Resource(schema.GroupVersionResource{Group: "watch.example.com", Version: "v1", Resource: "widgets"}).Namespace("default")
+		list, err := client.List(t.Context(), metav1.ListOptions{})
+		expect.NoError(t, err)
+		w, err := client.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+		expect.NoError(t, err)
+		defer w.Stop()
+		u := testobj.Parse(t, `{"apiVersion": "watch.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}`)
+		u, err = client.Create(t.Context(), u, metav1.CreateOptions{})
+		expect.NoError(t, err)
+		u.SetLabels(map[string]string{"a": "b"})
+		_, err = client.Update(t.Context(), u, metav1.UpdateOptions{})
+		expect.NoError(t, err)
+		list, err = client.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b"})
+		expect.NoError(t, err)
+		expect.NoError(t, client.Delete(t.Context(), "a", metav1.DeleteOptions{}))
+		for range 3 {
+			e := <-w.ResultChan()
+			events = append(events, fmt.Sprint(e.Type, " ", e.Object.(metav1.Object).GetLabels()))
+		}
+		return append(events, fmt.Sprint("listed ", len(list.Items)))
+	}
+	manifests := apiservertest.Manifests([]byte(strings.ReplaceAll(widgetYAML, "protocol.example.com", "watch.example.com")))
+	want := widgets(apiservertest.Start(t, manifests))
+	if diff := cmp.Diff(want, widgets(apiservertest.Start(t, manifests, apiservertest.NoWatchCache()))); diff != "" || len(want) != 4 || want[3] != "listed 1" {
+		t.Errorf("%q (-with cache +without):\n%s", want, diff)
 	}
 }

@@ -35,6 +35,7 @@ type restOptions struct {
 	codec     runtime.Codec
 	clock     clock.WithTicker
 	lazy      bool
+	uncached  bool // without a watch cache
 }
 
 func (o restOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
@@ -100,6 +101,9 @@ func (o restOptions) newStorage(
 	var backend storage.Interface = store
 	if unsafeDeletion {
 		backend = etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)
+	}
+	if o.uncached {
+		return backend, sync.OnceFunc(store.Close), nil
 	}
 	s := &cachedStorage{Interface: backend, lazy: o.lazy, config: cacher.Config{
 		Storage: backend, Versioner: versioner, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,

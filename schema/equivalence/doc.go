@@ -10,6 +10,11 @@
 // objects. It also fails if a rule, a validation or a webhook never denied (or changed) or never allowed a request, because then the
 // requests prove nothing about it.
 //
+// # Speed
+//
+// Each request goes through a whole API server. 10,000 requests to each of two releases of Gateway API take 78 seconds on two
+// cores, and 550 MB. A third of that time is garbage collection: with GOGC=400 in the environment they take 52 seconds, and 1.4 GB.
+//
 // # Limitations
 //
 // A test finds differences; it does not prove that there are none.

@@ -68,7 +68,7 @@ func (s *side) options(stored []map[string]any, abort context.CancelCauseFunc) (
 	if err := errors.Join(s.parse(), s.checkBindings()); err != nil {
 		return nil, err
 	}
-	opts := []apiservertest.Option{apiservertest.Audit(s.counters.audited)}
+	opts := []apiservertest.Option{apiservertest.Audit(s.counters.audited), apiservertest.NoWatchCache()}
 	if h := s.release.Handler; h != nil {
 		opts = append(opts, apiservertest.Handler(s.counters.webhook(h, func(err error) { abort(fmt.Errorf("%s: %w", s.name, err)) })))
 	}
