@@ -87,7 +87,7 @@ suites: ## Run the tests of two public operators on schema/apiservertest, in pla
 	@CRDKIT_SUITES=1 go -C corpus test -vet=off -count=1 -timeout 60m -run '^TestSuites$$' | sed '/^ok /d'
 
 .PHONY: bench
-bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.
+bench: controlplane ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.
 	@go -C bench run .
 
 .PHONY: recording
