@@ -88,9 +88,9 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	}
 	run(t, behind)
 	run(t, configMapInformer)
-	until(t, "the informers have synced", func() bool { return known.Ready(nil) == nil && configMapsOf.Ready(nil) == nil })
+	expect.EventuallyTrue(t, "the informers have synced", func() bool { return known.Ready(nil) == nil && configMapsOf.Ready(nil) == nil })
 	// The API server takes a moment to ask a new webhook.
-	until(t, "the webhook is asked", func() bool { return apierrors.IsInvalid(create(client, "nothing", "none")) })
+	expect.EventuallyTrue(t, "the webhook is asked", func() bool { return apierrors.IsInvalid(create(client, "nothing", "none")) })
 
 	_, err = client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "oven"), metav1.CreateOptions{})
 	expect.NoError(t, err)
@@ -110,7 +110,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 		wants(what, err, `ConfigMap "applied" is invalid: data[secrets]: Not found: "nails"`)
 	}
 
-	until(t, "the informer knows the menu", func() bool { return slices.Contains(names(configMapsOf, "default", "oven"), "default/menu") })
+	expect.EventuallyTrue(t, "the informer knows the menu", func() bool { return slices.Contains(names(configMapsOf, "default", "oven"), "default/menu") })
 	remove := func(opts metav1.DeleteOptions) error {
 		return client.CoreV1().Secrets("default").Delete(t.Context(), "oven", opts)
 	}
@@ -133,7 +133,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	for _, name := range []string{"menu", "bobs-menu"} {
 		expect.NoError(t, client.CoreV1().ConfigMaps("default").Delete(t.Context(), name, metav1.DeleteOptions{}))
 	}
-	until(t, "the secret can be deleted", func() bool { return remove(metav1.DeleteOptions{}) == nil })
+	expect.EventuallyTrue(t, "the secret can be deleted", func() bool { return remove(metav1.DeleteOptions{}) == nil })
 }
 
 func patch(t testing.TB, client kubernetes.Interface, name, text string) error {
@@ -161,7 +161,7 @@ func userWho(t testing.TB, cp *controlplane.ControlPlane, admin kubernetes.Inter
 	}
 	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{})
 	expect.NoError(t, err)
-	until(t, "bob may read the secret", func() bool {
+	expect.EventuallyTrue(t, "bob may read the secret", func() bool {
 		_, err := client.CoreV1().Secrets("default").Get(t.Context(), "oven", metav1.GetOptions{})
 		return err == nil
 	})

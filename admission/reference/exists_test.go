@@ -435,7 +435,7 @@ func TestTarget_StoppedInformer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); informer.RunWithContext(ctx) }()
-	until(t, "it has synced", func() bool { return known.Ready(nil) == nil })
+	expect.EventuallyTrue(t, "it has synced", func() bool { return known.Ready(nil) == nil })
 	decides(t, reference.Exists(known, toppingsOf), pizza("x", "tomato")) // while it runs
 	cancel()
 	<-stopped

@@ -56,16 +56,6 @@ func informerOf[L runtime.Object](clientset any, client lister[L], example runti
 	}, clientset), example, 0, cache.Indexers{})
 }
 
-// until waits until an informer, which is behind, has caught up.
-func until(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for !done() {
-		if t.Context().Err() != nil {
-			t.Fatalf("it never came that %s", what)
-		}
-	}
-}
-
 // A typed informer of a factory serves both directions.
 func TestInformer_Typed(t *testing.T) {
 	client := kubefake.NewClientset(secret("default", "oven"),
@@ -86,7 +76,7 @@ func TestInformer_Typed(t *testing.T) {
 	expect.NoError(t, err)
 	run(t, podInformer)
 	run(t, secretInformer)
-	until(t, "both have synced", func() bool { return podsOf.Ready(nil) == nil && known.Ready(nil) == nil })
+	expect.EventuallyTrue(t, "both have synced", func() bool { return podsOf.Ready(nil) == nil && known.Ready(nil) == nil })
 
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{
 		{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "oven"}}},
@@ -101,7 +91,7 @@ func TestInformer_Typed(t *testing.T) {
 		t.Error(err)
 	}
 	expect.NoError(t, client.CoreV1().Pods("default").Delete(t.Context(), "cook", metav1.DeleteOptions{}))
-	until(t, "nobody uses the secret", func() bool { _, err := unused(t.Context(), secret("default", "oven")); return err == nil })
+	expect.EventuallyTrue(t, "nobody uses the secret", func() bool { _, err := unused(t.Context(), secret("default", "oven")); return err == nil })
 }
 
 // A dynamic informer serves both directions.
@@ -129,7 +119,7 @@ func TestInformer_Dynamic(t *testing.T) {
 	expect.NoError(t, err)
 	run(t, pizzaInformer)
 	run(t, toppingInformer)
-	until(t, "both have synced", func() bool { return pizzasOf.Ready(nil) == nil && known.Ready(nil) == nil })
+	expect.EventuallyTrue(t, "both have synced", func() bool { return pizzasOf.Ready(nil) == nil && known.Ready(nil) == nil })
 	exists := reference.Exists(known, refs)
 	decides(t, exists, object("Pizza", "default", "x", map[string]any{"name": "tomato"}, map[string]any{"name": "nails"}), `spec.toppings[1].name: Not found: "nails"`)
 	// A topping that was created this moment is found, whether the informer has it or not.
@@ -157,7 +147,7 @@ func TestInformer_MetadataOnly(t *testing.T) {
 	refs := annotated("example.com/topping")
 	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), refs)
 	run(t, pizzaInformer)
-	until(t, "it has synced", func() bool { return pizzasOf.Ready(nil) == nil })
+	expect.EventuallyTrue(t, "it has synced", func() bool { return pizzasOf.Ready(nil) == nil })
 	if got := denial(t, "tomato", pizzasOf); got != "pizzas: default/margherita" {
 		t.Error(got)
 	}
@@ -197,7 +187,7 @@ func TestReferrers_BrokenWatch(t *testing.T) {
 	informer := reference.NewInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	run(t, informer)
-	until(t, "it has synced", pizzasOf.HasSynced)
+	expect.EventuallyTrue(t, "it has synced", pizzasOf.HasSynced)
 	if got := pizzasOf.Of("", "tomato"); len(got) != 500 {
 		t.Fatalf("when it has synced, there are %d users", len(got))
 	}
@@ -212,8 +202,8 @@ func TestReferrers_BrokenWatch(t *testing.T) {
 	}
 	source.AddDropWatch(pizza("fresh", "tomato", "salami"))
 	source.ResetWatch()
-	until(t, "the new one is there", func() bool { return len(pizzasOf.Of("", "salami")) == 168 })
-	until(t, "the others have gone", func() bool { return len(pizzasOf.Of("", "tomato")) == 167 })
+	expect.EventuallyTrue(t, "the new one is there", func() bool { return len(pizzasOf.Of("", "salami")) == 168 })
+	expect.EventuallyTrue(t, "the others have gone", func() bool { return len(pizzasOf.Of("", "tomato")) == 167 })
 	if got, want := pizzasOf.Of("", "salami")[0].String(), "default/fresh"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -227,14 +217,14 @@ func TestReferrers_Concurrent(t *testing.T) {
 		return append(toppingsOf(p), reference.Ref{Path: field.NewPath("x"), Name: "dough"})
 	})
 	run(t, informer)
-	until(t, "it is watched", func() bool { return pizzasOf.Ready(nil) == nil })
+	expect.EventuallyTrue(t, "it is watched", func() bool { return pizzasOf.Ready(nil) == nil })
 	go func() {
 		for i := range 300 {
 			source.Add(pizza(fmt.Sprintf("p%d", i), fmt.Sprintf("t%d", i%3)))
 		}
 	}()
 	last := 0
-	until(t, "all are there", func() bool {
+	expect.EventuallyTrue(t, "all are there", func() bool {
 		got := len(pizzasOf.Of("", "dough"))
 		if got < last {
 			t.Errorf("from %d to %d", last, got)

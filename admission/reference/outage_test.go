@@ -140,7 +140,7 @@ func observe(t *testing.T, cp *controlplane.ControlPlane, namespace string) *obs
 
 func (o *observed) recovers(t *testing.T) {
 	t.Helper()
-	until(t, "the watches work", func() bool {
+	expect.EventuallyTrue(t, "the watches work", func() bool {
 		time.Sleep(time.Millisecond)
 		return o.configMaps.Ready(nil) == nil && o.secrets.Ready(nil) == nil
 	})
@@ -178,7 +178,7 @@ func TestChecks_ConnectionRefused(t *testing.T) {
 	o := observe(t, controlplane.Shared(t), "refused-")
 	o.secret(t, "old")
 	o.secret(t, "gone")
-	until(t, "the secrets are known", func() bool {
+	expect.EventuallyTrue(t, "the secrets are known", func() bool {
 		errs, err := reference.Exists(o.secrets, secretsOfConfigMap)(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.namespace}, Data: map[string]string{"secrets": "old gone"}})
 		return errs == nil && err == nil
 	})
@@ -198,7 +198,7 @@ func TestChecks_ConnectionRefused(t *testing.T) {
 		t.Errorf("a target that was deleted: %v (-want +got):\n%s", err, diff)
 	}
 	// After a while, the API server is not asked to try again, so that the user reads the cause.
-	until(t, "the answer is final", func() bool { return isFinal(o.remove(t, "old")) })
+	expect.EventuallyTrue(t, "the answer is final", func() bool { return isFinal(o.remove(t, "old")) })
 	if age := time.Since(begin); age < 2*time.Second {
 		t.Errorf("the answer is final after %s", age)
 	}
@@ -224,9 +224,9 @@ func TestChecks_HangingConnection(t *testing.T) {
 	o.freeze()
 	begin := time.Now()
 	o.refer(t, "old")
-	until(t, "the watch is known to be broken", func() bool { time.Sleep(time.Millisecond); return o.configMaps.Ready(nil) != nil })
+	expect.EventuallyTrue(t, "the watch is known to be broken", func() bool { time.Sleep(time.Millisecond); return o.configMaps.Ready(nil) != nil })
 	t.Logf("noticed after %s", time.Since(begin))
-	until(t, "the deletion is denied", func() bool { time.Sleep(time.Millisecond); return apierrors.IsForbidden(o.remove(t, "old")) })
+	expect.EventuallyTrue(t, "the deletion is denied", func() bool { time.Sleep(time.Millisecond); return apierrors.IsForbidden(o.remove(t, "old")) })
 }
 
 // The user reads why an informer does not sync.
@@ -253,7 +253,7 @@ func TestCheck_SaysWhyNotSynced(t *testing.T) {
 			r := follow(t, resource.GroupResource(), informer, reference.Namespaced(secrets), func(*unstructured.Unstructured) []reference.Ref { return nil })
 			run(t, informer)
 			unused := reference.NotReferenced[*corev1.Secret](r)
-			until(t, "the answer is final", func() bool {
+			expect.EventuallyTrue(t, "the answer is final", func() bool {
 				time.Sleep(time.Millisecond)
 				_, err := unused(t.Context(), secret("default", "oven"))
 				return isFinal(err)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -140,16 +139,6 @@ func sameName[T client.Object](namespaces ...string) func(T) []reference.Ref {
 	}
 }
 
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for !done() {
-		if t.Context().Err() != nil {
-			t.Fatalf("it never came that %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...string) {
 	objects := &cluster{objects: []client.ObjectKey{{Namespace: "a", Name: "tls"}, {Namespace: "b", Name: "tls"}, {Namespace: "c", Name: "tls"}}}
 	config, mapper := connect(t, objects)
@@ -184,7 +173,7 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 			t.Error(err)
 		}
 	})
-	waitFor(t, "they have synced", func() bool { return known.Ready(nil) == nil && podsOf.Ready(nil) == nil })
+	expect.EventuallyTrue(t, "they have synced", func() bool { return known.Ready(nil) == nil && podsOf.Ready(nil) == nil })
 
 	// The secret is in a, b and c; what the cache does not watch is read.
 	pod.SetName("tls")
@@ -208,8 +197,8 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 		path = "/api/v1/namespaces/b/secrets"
 	}
 	objects.endWatch(path)
-	waitFor(t, "the watch is known to be broken", func() bool { return known.Ready(nil) != nil })
-	waitFor(t, "the watch is back", func() bool { return known.Ready(nil) == nil })
+	expect.EventuallyTrue(t, "the watch is known to be broken", func() bool { return known.Ready(nil) != nil })
+	expect.EventuallyTrue(t, "the watch is back", func() bool { return known.Ready(nil) == nil })
 	unused := reference.NotReferenced[S](podsOf)
 	for namespace, used := range map[string]bool{"a": true, "b": true, "c": len(namespaces) == 0, "d": false} {
 		secret.SetName("tls")

@@ -34,6 +34,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step4"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
@@ -48,18 +49,18 @@ func TestManager_FirstReplica(t *testing.T) {
 	storeOld(t, cp)
 
 	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Scheme: newScheme(t), Metrics: server.Options{BindAddress: "0"}})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
-	check(t, err)
+	expect.NoError(t, err)
 	read := make(chan v1.BackupList, 1)
-	check(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // when the cache has synced
+	expect.NoError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // when the cache has synced
 		var all v1.BackupList
 		err := mgr.GetClient().List(ctx, &all)
 		read <- all
 		return err
 	})))
 	hooks, err := step4.Hooks(mgr.GetScheme(), definition(t))
-	check(t, err)
+	expect.NoError(t, err)
 	register(t, cp, hooks)
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -90,22 +91,22 @@ func TestManager_FirstReplica(t *testing.T) {
 func trusted(t *testing.T, cp *controlplane.ControlPlane) int {
 	t.Helper()
 	crd, err := apiextensions.NewForConfigOrDie(cp.Config()).ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), "backups.example.com", metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	cas, err := cert.ParseCertsPEM(crd.Spec.Conversion.Webhook.ClientConfig.CABundle)
-	check(t, err)
+	expect.NoError(t, err)
 	return len(cas)
 }
 
 // TestManifests_GrantRights reads the ClusterRole, and all that is registered.
 func TestManifests_GrantRights(t *testing.T) {
 	hooks, err := step4.Hooks(newScheme(t), definition(t))
-	check(t, err)
+	expect.NoError(t, err)
 	text, err := step4.Manifests(hooks)
-	check(t, err)
+	expect.NoError(t, err)
 	var kinds []string
 	for _, document := range strings.Split(string(text), "---\n") {
 		obj := &unstructured.Unstructured{}
-		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
+		expect.NoError(t, yaml.Unmarshal([]byte(document), &obj.Object))
 		kinds = append(kinds, obj.GetKind()+" "+obj.GetName())
 	}
 	if diff := cmp.Diff([]string{
@@ -139,9 +140,9 @@ func TestRun_OneFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			check(t, err)
+			expect.NoError(t, err)
 			hooks, err := step4.Hooks(newScheme(t), definition(t))
-			check(t, err)
+			expect.NoError(t, err)
 			done := make(chan error, 1)
 			go func() {
 				done <- step4.Run(t.Context(), managed{newManager(t), test.start}, listener, hooks, test.opts...)
@@ -165,7 +166,7 @@ func listen(t *testing.T, cp *controlplane.ControlPlane) net.Listener {
 	t.Helper()
 	ip := controlplane.Address(t)
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip.String(), "0"))
-	check(t, err)
+	expect.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() }) // which Run has done, if the test got there
 	family := discoveryv1.AddressTypeIPv4
 	if ip.To4() == nil {
@@ -173,19 +174,19 @@ func listen(t *testing.T, cp *controlplane.ControlPlane) net.Listener {
 	}
 	client := kubernetes.NewForConfigOrDie(cp.Config())
 	_, err = client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "backup-system"}}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = client.CoreV1().Services("backup-system").Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "backup-operator"},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = client.DiscoveryV1().EndpointSlices("backup-system").Create(t.Context(), &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: "backup-operator", Labels: map[string]string{discoveryv1.LabelServiceName: "backup-operator"}},
 		AddressType: family,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{ip.String()}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(listener.Addr().(*net.TCPAddr).Port))}},
 	}, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	if cp.Minor() < 34 {
 		_, err = client.CoreV1().Endpoints("backup-system").Create(t.Context(), &corev1.Endpoints{
 			ObjectMeta: metav1.ObjectMeta{Name: "backup-operator"},
@@ -194,7 +195,7 @@ func listen(t *testing.T, cp *controlplane.ControlPlane) net.Listener {
 				Ports:     []corev1.EndpointPort{{Name: "https", Port: int32(listener.Addr().(*net.TCPAddr).Port)}},
 			}},
 		}, metav1.CreateOptions{})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	return listener
 }
@@ -204,7 +205,7 @@ func listen(t *testing.T, cp *controlplane.ControlPlane) net.Listener {
 func storeOld(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
 	parsed, err := schema.Parse(definition(t))
-	check(t, err)
+	expect.NoError(t, err)
 	crd := parsed.CustomResourceDefinition()
 	versions := crd.Spec.Versions
 	crd.Spec.Versions = slices.Clone(versions)
@@ -213,10 +214,10 @@ func storeOld(t *testing.T, cp *controlplane.ControlPlane) {
 	}
 	all := apiextensions.NewForConfigOrDie(cp.Config()).ApiextensionsV1().CustomResourceDefinitions()
 	created, err := all.Create(t.Context(), crd, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 
 	old := dynamic.NewForConfigOrDie(cp.Config()).Resource(v1beta1.GroupVersion.WithResource("backups")).Namespace("default")
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		_, err := old.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": v1beta1.GroupVersion.String(), "kind": "Backup", "metadata": map[string]any{"name": "old"},
 			"spec": map[string]any{"target": "shop/db", "keep": int64(7)},
@@ -224,7 +225,7 @@ func storeOld(t *testing.T, cp *controlplane.ControlPlane) {
 		return err
 	})
 	path := "/convert"
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		crd, err := all.Get(t.Context(), created.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -238,7 +239,7 @@ func storeOld(t *testing.T, cp *controlplane.ControlPlane) {
 		return err
 	})
 	backups := dynamic.NewForConfigOrDie(cp.Config()).Resource(v1.GroupVersion.WithResource("backups")).Namespace("default")
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if _, err := backups.Get(t.Context(), "old", metav1.GetOptions{}); err == nil || !strings.Contains(err.Error(), "conversion webhook for ") {
 			return errors.Join(errors.New("backup was converted"), err)
 		}
@@ -250,14 +251,14 @@ func storeOld(t *testing.T, cp *controlplane.ControlPlane) {
 func register(t *testing.T, cp *controlplane.ControlPlane, hooks *registration.Webhooks) {
 	t.Helper()
 	text, err := hooks.Manifests(nil)
-	check(t, err)
+	expect.NoError(t, err)
 	for _, document := range strings.Split(string(text), "---\n")[1:] {
 		obj := &unstructured.Unstructured{}
-		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
+		expect.NoError(t, yaml.Unmarshal([]byte(document), &obj.Object))
 		if gvk := obj.GroupVersionKind(); gvk.Group == "admissionregistration.k8s.io" {
 			resource := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
 			_, err := dynamic.NewForConfigOrDie(cp.Config()).Resource(resource).Create(t.Context(), obj, metav1.CreateOptions{})
-			check(t, err)
+			expect.NoError(t, err)
 		}
 	}
 }
@@ -266,32 +267,11 @@ func register(t *testing.T, cp *controlplane.ControlPlane, hooks *registration.W
 func certificate(t *testing.T) string {
 	t.Helper()
 	chain, key, err := cert.GenerateSelfSignedCertKey("backup-operator.backup-system.svc", nil, nil)
-	check(t, err)
+	expect.NoError(t, err)
 	_, ca := pem.Decode(chain)
 	folder := t.TempDir()
 	for name, text := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": ca} {
-		check(t, os.WriteFile(filepath.Join(folder, name), text, 0o600))
+		expect.NoError(t, os.WriteFile(filepath.Join(folder, name), text, 0o600))
 	}
 	return folder
-}
-
-// eventually waits until there is no error, for two minutes.
-func eventually(t *testing.T, f func() error) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -108,7 +109,7 @@ var registered string
 func convertedDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	parsed, err := schema.Parse(definition(t))
-	check(t, err)
+	expect.NoError(t, err)
 	crd := parsed.CustomResourceDefinition()
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
 		ConversionReviewVersions: []string{"v1"},
@@ -139,12 +140,12 @@ func TestSteps_DoTheSame(t *testing.T) {
 					return
 				}
 				spec, err := json.Marshal(u.Object["spec"])
-				check(t, err)
+				expect.NoError(t, err)
 				got = append(got, string(spec))
 			}
 			create := func(version dynamic.ResourceInterface, text string) {
 				u := &unstructured.Unstructured{}
-				check(t, u.UnmarshalJSON([]byte(text)))
+				expect.NoError(t, u.UnmarshalJSON([]byte(text)))
 				note(version.Create(t.Context(), u, metav1.CreateOptions{}))
 			}
 			create(beta, `{"apiVersion":"example.com/v1beta1","kind":"Backup","metadata":{"name":"old"},"spec":{"target":"shop/db"}}`)
@@ -154,8 +155,8 @@ func TestSteps_DoTheSame(t *testing.T) {
 			update := func(field string, value any) {
 				u, err := beta.Get(t.Context(), "new", metav1.GetOptions{})
 				note(u, err)
-				check(t, err)
-				check(t, unstructured.SetNestedField(u.Object, value, "spec", field))
+				expect.NoError(t, err)
+				expect.NoError(t, unstructured.SetNestedField(u.Object, value, "spec", field))
 				note(beta.Update(t.Context(), u, metav1.UpdateOptions{}))
 				note(current.Get(t.Context(), "new", metav1.GetOptions{}))
 			}
@@ -234,22 +235,22 @@ func TestConversion_OldAnnotation(t *testing.T) {
 // Lossless lose a field, which those that call lossless.Restore keep.
 func TestConversion_NewAnnotation(t *testing.T) {
 	before, err := step1.Registry(newScheme(t))
-	check(t, err)
+	expect.NoError(t, err)
 	after, err := step3.Registry(newScheme(t))
-	check(t, err)
+	expect.NoError(t, err)
 	leaveScheme := runtime.NewScheme()
-	check(t, leave.AddToScheme(leaveScheme))
+	expect.NoError(t, leave.AddToScheme(leaveScheme))
 	left := conversion.NewRegistry(leaveScheme)
-	check(t, controllerruntime.AddSpoke[*leavev1beta1.Backup, *v1.Backup](left))
+	expect.NoError(t, controllerruntime.AddSpoke[*leavev1beta1.Backup, *v1.Backup](left))
 	const hub = `{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"name":"new"},"spec":{"bucket":"shop","path":"db","encrypt":true}}`
 	read, err := after.Convert(t.Context(), []byte(hub), v1beta1.GroupVersion)
-	check(t, err)
+	expect.NoError(t, err)
 	for name, test := range map[string]struct {
 		through *conversion.Registry
 		keeps   bool
 	}{"functions": {after, true}, "methods": {before, false}, "methods with Restore": {left, true}} {
 		written, err := test.through.Convert(t.Context(), read, v1.GroupVersion)
-		check(t, err)
+		expect.NoError(t, err)
 		if strings.Contains(string(written), `"encrypt":true`) != test.keeps {
 			t.Errorf("through %s: %s", name, written)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step0"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step3"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // TestManager_WithoutCluster runs a manager with leader election, a cache and a controller, with
@@ -36,7 +37,7 @@ func TestManager_WithoutCluster(t *testing.T) {
 			handlers := http.NewServeMux() // which the manager fills, when the API server runs
 			config := start(t, handlers).Config()
 			scheme := newScheme(t)
-			check(t, clientgoscheme.AddToScheme(scheme))
+			expect.NoError(t, clientgoscheme.AddToScheme(scheme))
 			mgr, err := ctrl.NewManager(config, ctrl.Options{
 				Scheme:  scheme,
 				Metrics: server.Options{BindAddress: "0"},
@@ -45,9 +46,9 @@ func TestManager_WithoutCluster(t *testing.T) {
 				LeaderElection: true, LeaderElectionNamespace: "default", LeaderElectionID: "backup-operator",
 				LeaderElectionReleaseOnCancel: true,
 			})
-			check(t, err)
-			check(t, setup(mgr))
-			check(t, ctrl.NewControllerManagedBy(mgr).Named(name).For(&v1.Backup{}).Owns(&corev1.ConfigMap{}).Complete(describe(mgr.GetClient())))
+			expect.NoError(t, err)
+			expect.NoError(t, setup(mgr))
+			expect.NoError(t, ctrl.NewControllerManagedBy(mgr).Named(name).For(&v1.Backup{}).Owns(&corev1.ConfigMap{}).Complete(describe(mgr.GetClient())))
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- mgr.Start(ctx) }()
@@ -55,10 +56,10 @@ func TestManager_WithoutCluster(t *testing.T) {
 			t.Cleanup(func() { _ = stop() })
 
 			user, err := client.New(config, client.Options{Scheme: scheme})
-			check(t, err)
+			expect.NoError(t, err)
 			described := func(want map[string]string) (cm corev1.ConfigMap) {
 				t.Helper()
-				eventually(t, func() error {
+				expect.Eventually(t, func() error {
 					err := user.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "nightly"}, &cm)
 					if diff := cmp.Diff(want, cm.Data); err == nil && diff != "" {
 						err = fmt.Errorf("ConfigMap nightly: data (-want +got):\n%s", diff)
@@ -69,12 +70,12 @@ func TestManager_WithoutCluster(t *testing.T) {
 			}
 			meta := metav1.ObjectMeta{Namespace: "default", Name: "nightly"}
 			backup := &v1beta1.Backup{ObjectMeta: meta, Spec: v1beta1.BackupSpec{Target: "shop/db"}}
-			check(t, user.Create(t.Context(), backup))
+			expect.NoError(t, user.Create(t.Context(), backup))
 			described(map[string]string{"bucket": "shop", "path": "db", "keep": "7"})
 			backup.Spec.Keep = 30
-			check(t, user.Update(t.Context(), backup))
+			expect.NoError(t, user.Update(t.Context(), backup))
 			cm := described(map[string]string{"bucket": "shop", "path": "db", "keep": "30"})
-			check(t, user.Delete(t.Context(), &cm))
+			expect.NoError(t, user.Delete(t.Context(), &cm))
 			if again := described(cm.Data); again.UID == cm.UID {
 				t.Error("ConfigMap nightly: not deleted")
 			}
@@ -83,9 +84,9 @@ func TestManager_WithoutCluster(t *testing.T) {
 				t.Errorf("Backup nightly: got %v, want that 400 days are denied", err)
 			}
 
-			check(t, stop())
+			expect.NoError(t, stop())
 			var lease coordinationv1.Lease
-			check(t, user.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "backup-operator"}, &lease))
+			expect.NoError(t, user.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "backup-operator"}, &lease))
 			if holder := *lease.Spec.HolderIdentity; holder != "" {
 				t.Errorf("Lease: held by %s after the manager has stopped", holder)
 			}

@@ -31,6 +31,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step4"
 	"github.com/crdkit/crdkit/test/balancer"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/authority"
 	"github.com/crdkit/crdkit/webhook/registration"
@@ -59,7 +60,7 @@ func newOperator(t *testing.T) *operator {
 	b := balancer.New(listen(t, cp))
 	t.Cleanup(b.Close)
 	config, err := cp.User("backup-operator")
-	check(t, err)
+	expect.NoError(t, err)
 	client := dynamic.NewForConfigOrDie(cp.Config())
 	o := &operator{
 		ControlPlane: cp, balancer: b, folder: certificate(t), config: config,
@@ -85,12 +86,12 @@ func (o *operator) apply(t *testing.T, objects ...any) {
 		if !ok {
 			var err error
 			text, err = yaml.Marshal(obj)
-			check(t, err)
+			expect.NoError(t, err)
 		}
 		fmt.Fprintf(&all, "---\n%s\n", text)
 	}
 	path := filepath.Join(t.TempDir(), "manifests.yaml")
-	check(t, os.WriteFile(path, []byte(all.String()), 0o600))
+	expect.NoError(t, os.WriteFile(path, []byte(all.String()), 0o600))
 	if out, err := o.run(t, "kubectl apply --server-side --force-conflicts -f "+path); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -109,7 +110,7 @@ func binding(kind, namespace, name string) any {
 func (o *operator) hooks(t *testing.T, definition []byte) *registration.Webhooks {
 	t.Helper()
 	hooks, err := o.newHooks(newScheme(t), definition)
-	check(t, err)
+	expect.NoError(t, err)
 	return hooks
 }
 
@@ -118,9 +119,9 @@ func (o *operator) install(t *testing.T, definition, caBundle []byte) {
 	t.Helper()
 	hooks := o.hooks(t, definition)
 	manifests, err := hooks.Manifests(caBundle)
-	check(t, err)
+	expect.NoError(t, err)
 	rights, err := step4.Manifests(hooks)
-	check(t, err)
+	expect.NoError(t, err)
 	role, _, _ := strings.Cut(string(rights), "---\n")
 	o.apply(t, []byte(role), binding("ClusterRole", "", "backup-operator-webhooks"), manifests, &rbacv1.Role{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
@@ -137,18 +138,18 @@ func withManager(s func(*runtime.Scheme) error, setup func(ctrl.Manager) error) 
 	return func(t *testing.T, o *operator) (string, func(context.Context) error) {
 		t.Helper()
 		port, err := controlplane.FreePort()
-		check(t, err)
+		expect.NoError(t, err)
 		scheme := runtime.NewScheme()
-		check(t, s(scheme))
+		expect.NoError(t, s(scheme))
 		mgr, err := ctrl.NewManager(o.config, ctrl.Options{
 			Scheme: scheme, Metrics: server.Options{BindAddress: "0"},
 			WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{Host: "127.0.0.1", Port: port, CertDir: o.folder}),
 		})
-		check(t, err)
-		check(t, setup(mgr))
+		expect.NoError(t, err)
+		expect.NoError(t, setup(mgr))
 		mgr.GetWebhookServer().Register("/readyz", webhook.Checks{})
 		_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
-		check(t, err)
+		expect.NoError(t, err)
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		return addr, func(ctx context.Context) error {
 			running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -177,13 +178,13 @@ func withReplica(opts func(*webhook.FileCertificates, *registration.FileBundle) 
 	return func(t *testing.T, o *operator) (string, func(context.Context) error) {
 		t.Helper()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		check(t, err)
+		expect.NoError(t, err)
 		certs, bundle, err := step4.Files(o.folder)
-		check(t, err)
+		expect.NoError(t, err)
 		mgr, err := ctrl.NewManager(o.config, ctrl.Options{Scheme: newScheme(t), Metrics: server.Options{BindAddress: "0"}})
-		check(t, err)
+		expect.NoError(t, err)
 		_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
-		check(t, err)
+		expect.NoError(t, err)
 		hooks := o.hooks(t, definition(t))
 		return l.Addr().String(), func(ctx context.Context) error {
 			return step4.Run(ctx, mgr, l, hooks, append(opts(certs, bundle), replica.Server(webhook.ShutdownDelay(time.Second)))...)
@@ -216,7 +217,7 @@ func (o *operator) rollOut(t *testing.T, start release) {
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
 	o.balancer.Add(addr)
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		select {
 		case err := <-ended:
 			t.Fatalf("the replica has ended: %v", err)
@@ -244,7 +245,7 @@ func (o *operator) rollOut(t *testing.T, start release) {
 func (o *operator) run(t *testing.T, command string) (string, error) {
 	t.Helper()
 	kubeconfig, err := o.Kubeconfig(o.Config())
-	check(t, err)
+	expect.NoError(t, err)
 	return shell(t, command, "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir(), "PATH="+filepath.Dir(o.Kubectl())+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
@@ -263,7 +264,7 @@ func backup(version, name string, annotations, spec map[string]any) *unstructure
 func (o *operator) store(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		eventually(t, func() error { // until the API server knows the webhooks
+		expect.Eventually(t, func() error { // until the API server knows the webhooks
 			_, err := o.current.Create(t.Context(), backup("v1", name, nil, map[string]any{"bucket": "shop", "path": name, "encrypt": true}), metav1.CreateOptions{})
 			if apierrors.IsAlreadyExists(err) {
 				return nil
@@ -351,7 +352,7 @@ func (o *operator) round(ctx context.Context, name string, keep int64) error {
 // trusts returns an error unless the API server trusts so many CAs.
 func (o *operator) trusts(t *testing.T, cas int) {
 	t.Helper()
-	eventually(t, func() error {
+	expect.Eventually(t, func() error {
 		if got := trusted(t, o.ControlPlane); got != cas {
 			return fmt.Errorf("the API server trusts %d CAs, expected %d", got, cas)
 		}
@@ -364,17 +365,17 @@ func (o *operator) trusts(t *testing.T, cas int) {
 func (o *operator) kubebuilder(t *testing.T) {
 	t.Helper()
 	ca, err := os.ReadFile(filepath.Join(o.folder, "ca.crt"))
-	check(t, err)
+	expect.NoError(t, err)
 	crd := convertedDefinition(t)
 	crd.APIVersion, crd.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 	crd.Spec.Conversion.Webhook.ClientConfig.CABundle = ca
 	objects := []any{crd}
 	for _, document := range strings.Split(registered, "---\n") {
 		obj := &unstructured.Unstructured{}
-		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
+		expect.NoError(t, yaml.Unmarshal([]byte(document), &obj.Object))
 		obj.SetName("backup-operator-" + strings.ToLower(strings.TrimSuffix(obj.GetKind(), "WebhookConfiguration")) + "-webhook-configuration")
 		for _, w := range obj.Object["webhooks"].([]any) {
-			check(t, unstructured.SetNestedField(w.(map[string]any), base64Of(ca), "clientConfig", "caBundle"))
+			expect.NoError(t, unstructured.SetNestedField(w.(map[string]any), base64Of(ca), "clientConfig", "caBundle"))
 		}
 		objects = append(objects, obj.Object)
 	}
@@ -385,7 +386,7 @@ func (o *operator) kubebuilder(t *testing.T) {
 func (o *operator) secrets(t *testing.T) (names []string) {
 	t.Helper()
 	all, err := kubernetes.NewForConfigOrDie(o.Config()).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	for _, s := range all.Items {
 		names = append(names, s.Namespace+"/"+s.Name)
 	}

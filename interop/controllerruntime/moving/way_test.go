@@ -26,6 +26,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step3"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/breaking"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/mdtest"
 )
 
@@ -63,11 +64,11 @@ func TestWayIn_TestThenCIThenWebhooks(t *testing.T) {
 
 	// CI compares the definition with that of the last release, whose target could end in a slash.
 	before, err := schema.Parse(bytes.Replace(definition(t), []byte(`target: {type: string, pattern: "^$|[^/]$"}`), []byte(`target: {type: string}`), 1))
-	check(t, err)
+	expect.NoError(t, err)
 	after, err := schema.Parse(definition(t))
-	check(t, err)
+	expect.NoError(t, err)
 	changes, err := breaking.Changes(t.Context(), before, after)
-	check(t, err)
+	expect.NoError(t, err)
 	if len(changes) != 1 || changes[0].Path != "spec.target" || changes[0].Proof == nil {
 		t.Fatalf("got the changes %v, want one of spec.target with an object that shows it", changes)
 	}
@@ -84,7 +85,7 @@ func TestWayIn_TestThenCIThenWebhooks(t *testing.T) {
 	o.rollOut(t, withManager(addToScheme, step3.Setup))
 
 	ca, err := os.ReadFile(filepath.Join(o.folder, "ca.crt"))
-	check(t, err)
+	expect.NoError(t, err)
 	o.install(t, definition(t), ca)
 	o.rollOut(t, filesOnly)
 	o.trusts(t, 1)
@@ -99,7 +100,7 @@ func TestWayIn_TestThenCIThenWebhooks(t *testing.T) {
 	o.rollOut(t, authorityOnly)
 	o.trusts(t, 1)
 	stop()
-	check(t, o.whole(t.Context(), "weekly", 7))
+	expect.NoError(t, o.whole(t.Context(), "weekly", 7))
 }
 
 // TestWayOut_NothingLost takes the operator back to controller-runtime, as docs/leaving.md describes,
@@ -120,9 +121,9 @@ func TestWayOut_NothingLost(t *testing.T) {
 
 	o.commands(t, page.Section(t, "1. Migrate the stored objects"))
 	weekly, err := o.beta.Get(t.Context(), "weekly", metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	manifest, err := o.beta.Get(t.Context(), "manifest", metav1.GetOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 	if manifest.GetAnnotations()[lossless.Annotation] == "" {
 		t.Fatalf("the object has no annotation that could be lost: %v", manifest)
 	}
@@ -132,12 +133,12 @@ func TestWayOut_NothingLost(t *testing.T) {
 	o.rollOut(t, authorityAndFiles)
 	o.commands(t, page.Section(t, "2. Prepare the change"))
 	o.rollOut(t, withManager(leave.AddToScheme, leave.Setup))
-	check(t, o.edit(t.Context(), weekly, 30)) // what a client has read before
-	check(t, o.beta.Delete(t.Context(), "manifest", metav1.DeleteOptions{}))
+	expect.NoError(t, o.edit(t.Context(), weekly, 30)) // what a client has read before
+	expect.NoError(t, o.beta.Delete(t.Context(), "manifest", metav1.DeleteOptions{}))
 	again := backup("v1beta1", "manifest", nil, manifest.Object["spec"].(map[string]any))
 	again.SetAnnotations(manifest.GetAnnotations())
 	_, err = o.beta.Create(t.Context(), again, metav1.CreateOptions{})
-	check(t, err)
+	expect.NoError(t, err)
 
 	o.kubebuilder(t)
 	o.trusts(t, 1)
@@ -152,7 +153,7 @@ func TestWayOut_NothingLost(t *testing.T) {
 		t.Errorf("Secrets (-want +got):\n%s", diff)
 	}
 	left, err := o.run(t, "kubectl get crd,mutatingwebhookconfigurations,validatingwebhookconfigurations,clusterroles,clusterrolebindings,roles,rolebindings --all-namespaces -o name | grep backup")
-	check(t, err)
+	expect.NoError(t, err)
 	want := []string{
 		"customresourcedefinition.apiextensions.k8s.io/backups.example.com",
 		"mutatingwebhookconfiguration.admissionregistration.k8s.io/backup-operator-mutating-webhook-configuration",
@@ -176,7 +177,7 @@ func (o *operator) commands(t *testing.T, s mdtest.Section) {
 			var err error
 			if args, ok := strings.CutPrefix(c.Line, "crdmigrate "); ok {
 				kubeconfig, kerr := o.Kubeconfig(o.Config())
-				check(t, kerr)
+				expect.NoError(t, kerr)
 				var out bytes.Buffer
 				if code := crdmigrate.Run(t.Context(), append(strings.Fields(args), "--kubeconfig="+kubeconfig, "--propagation-delay=0s"), &out, &out); code != 0 {
 					err = fmt.Errorf("exit code %d: %s", code, &out)

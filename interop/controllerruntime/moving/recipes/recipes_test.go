@@ -26,6 +26,7 @@ import (
 	"github.com/crdkit/crdkit/roundtrip"
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -52,11 +53,11 @@ func hooks(place registration.Option) (*registration.Webhooks, error) {
 
 func TestDefinitions_Embedded(t *testing.T) {
 	reg, err := step3.Registry(newScheme())
-	check(t, err)
+	expect.NoError(t, err)
 	roundtrip.Test(t, reg, roundtrip.CRD(crd.Backups))
 
 	hooks, err := hooks(registration.Service("backup-system", "backup-operator"))
-	check(t, err)
+	expect.NoError(t, err)
 	server := apiservertest.Start(t, apiservertest.Webhooks(hooks))
 	reads(t, server.Config())
 }
@@ -110,7 +111,7 @@ func create(ctx context.Context, cfg *rest.Config, manifests []byte) error {
 
 func TestServeHere_RealServer(t *testing.T) {
 	cp := controlplane.ForTest(t)
-	check(t, serveHere(t, cp.Config()))
+	expect.NoError(t, serveHere(t, cp.Config()))
 	reads(t, cp.Config())
 }
 
@@ -118,16 +119,16 @@ func TestServeHere_RealServer(t *testing.T) {
 func reads(t *testing.T, cfg *rest.Config) {
 	t.Helper()
 	k8sClient, err := client.New(cfg, client.Options{Scheme: newScheme()})
-	check(t, err)
+	expect.NoError(t, err)
 	beta := &v1beta1.Backup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nightly"}, Spec: v1beta1.BackupSpec{Target: "shop/db", Keep: 7}}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if err = k8sClient.Create(t.Context(), beta); err == nil || time.Now().After(end) {
 			break // until the API server trusts the CA
 		}
 	}
-	check(t, err)
+	expect.NoError(t, err)
 	var backup v1.Backup
-	check(t, k8sClient.Get(t.Context(), client.ObjectKeyFromObject(beta), &backup))
+	expect.NoError(t, k8sClient.Get(t.Context(), client.ObjectKeyFromObject(beta), &backup))
 	if diff := cmp.Diff(v1.BackupSpec{Bucket: "shop", Path: "db", Keep: 7}, backup.Spec); diff != "" {
 		t.Errorf("Backup nightly: spec (-want +got):\n%s", diff)
 	}
@@ -138,9 +139,9 @@ func TestConversion_WithoutAdapter(t *testing.T) {
 	err := conversion.AddSpoke(reg,
 		func(_ context.Context, in *v1beta1.Backup, out *v1.Backup) error { return in.ConvertTo(out) },
 		func(_ context.Context, in *v1.Backup, out *v1beta1.Backup) error { return out.ConvertFrom(in) })
-	check(t, err)
+	expect.NoError(t, err)
 	definition, err := os.ReadFile("config/crd/bases/example.com_backups.yaml")
-	check(t, err)
+	expect.NoError(t, err)
 	roundtrip.Test(t, reg, roundtrip.CRD(definition),
 		roundtrip.SkipLaw(roundtrip.Annotations, "the methods refuse an annotation that is not JSON, as cluster-api's do"),
 		roundtrip.Normalize("v1beta1 keeps the whole hub object in an annotation", func(b *v1beta1.Backup) {
@@ -148,11 +149,4 @@ func TestConversion_WithoutAdapter(t *testing.T) {
 				b.Annotations = nil
 			}
 		}))
-}
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
