@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -63,7 +64,8 @@ var known = []difference{
 			if details, _ := aggregated.body["details"].(map[string]any); details["causes"] != nil { // in the order of a map
 				all[0], _, _ = strings.Cut(message, "[")
 				for _, cause := range details["causes"].([]any) {
-					all = append(all, cause.(map[string]any)["message"].(string))
+					cause, _ := cause.(map[string]any)
+					all = append(all, fmt.Sprint(cause["field"], ": ", cause["message"]))
 				}
 			}
 			return ok && strings.HasPrefix(r.accept, "application/vnd.kubernetes.protobuf,") && custom.contentType == "application/vnd.kubernetes.protobuf" &&
