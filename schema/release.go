@@ -2,8 +2,9 @@ package schema
 
 import "net/http"
 
-// Release is what one release of an operator registers in a cluster. Packages that compare two releases take it:
-// [github.com/crdkit/crdkit/schema/equivalence] and [github.com/crdkit/crdkit/schema/rehearse].
+// Release is what one release of an operator registers in a cluster. The packages that compare two releases take it:
+// [github.com/crdkit/crdkit/schema/breaking], [github.com/crdkit/crdkit/schema/equivalence] and
+// [github.com/crdkit/crdkit/schema/rehearse].
 type Release struct {
 	Definitions []*Definition
 	// Handler answers the requests to all webhooks, of conversion and of admission, at the paths that the definitions

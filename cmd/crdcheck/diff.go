@@ -211,50 +211,48 @@ func (c *command) printComparison(all comparison) error {
 	return nil
 }
 
-// compare compares definitions of the same kind; if there is but one old and one new, they
-// are compared even if the kind has changed. Samples are tried as proofs.
+// compare compares definitions. Samples are tried as proofs.
 func (c *command) compare(ctx context.Context, old, now definitions, samples []subject) []change {
-	before, after := old.list, now.list
 	changes := []change{}
-	c.each(ctx, "diff", len(before), func(i int) string { return before[i].GroupKind().String() }, func(i int) error {
-		name := before[i].GroupKind().String()
-		at := slices.IndexFunc(after, func(d *schema.Definition) bool { return d.GroupKind() == before[i].GroupKind() })
-		if at < 0 && len(before) == 1 && len(after) == 1 {
-			at = 0
+	if len(old.list) == 0 || c.interrupted(ctx) {
+		return changes
+	}
+	var objects []map[string]any
+	for _, s := range samples {
+		var u unstructured.Unstructured
+		if u.UnmarshalJSON(s.asJSON) == nil {
+			objects = append(objects, u.Object)
 		}
-		if at < 0 {
-			o := old.of[before[i]]
-			changes = append(changes, change{File: o.File, Line: o.Line, Definition: name, Effect: breaking.Clients, What: "the definition is removed", Why: "all its objects are deleted, and clients find nothing"})
-			return nil
-		}
-		var objects []map[string]any
-		for _, s := range samples {
-			var u unstructured.Unstructured
-			if s.gvk().GroupKind() == before[i].GroupKind() && u.UnmarshalJSON(s.asJSON) == nil {
-				objects = append(objects, u.Object)
-			}
-		}
-		progress := breaking.Progress(func(b breaking.Change) {
-			c.progress.show("diff %d/%d %s %s %s", i+1, len(before), name, b.Version, b.Path)
-		})
-		found, err := breaking.Changes(ctx, before[i], after[at], breaking.Samples(objects...), progress)
-		for _, b := range found {
-			if err != nil && b.Unproven {
-				continue // it was not looked for
-			}
-			o := now.of[after[at]]
-			found := change{File: o.File, Line: o.lineOfChange(b), Definition: name, Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
-			if b.Proof != nil {
-				found.Object, found.Stored, found.Subresource = b.Proof.Object, b.Proof.Stored, b.Proof.Subresource
-				found.Altered, found.Blocked = b.Proof.Altered, b.Proof.Blocked
-				for _, err := range b.Proof.Errors {
-					found.Errors = append(found.Errors, err.Error())
-				}
-			}
-			changes = append(changes, found)
-		}
-		return err
+	}
+	defer c.progress.clear()
+	progress := breaking.Progress(func(b breaking.Change) {
+		c.progress.show("diff %d/%d %s %s %s", slices.Index(old.list, b.Before)+1, len(old.list), b.Before.GroupKind(), b.Version, b.Path)
 	})
+	all, err := breaking.Changes(ctx, schema.Release{Definitions: old.list}, schema.Release{Definitions: now.list}, breaking.Samples(objects...), progress)
+	if err != nil && !c.interrupted(ctx) {
+		c.fail(err)
+	}
+	for _, b := range all {
+		if err != nil && b.Unproven {
+			continue // it was not looked for
+		}
+		found := change{Definition: b.Before.GroupKind().String(), Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
+		if b.After == nil {
+			o := old.of[b.Before]
+			found.File, found.Line = o.File, o.Line
+		} else {
+			o := now.of[b.After]
+			found.File, found.Line = o.File, o.lineOfChange(b)
+		}
+		if b.Proof != nil {
+			found.Object, found.Stored, found.Subresource = b.Proof.Object, b.Proof.Stored, b.Proof.Subresource
+			found.Altered, found.Blocked = b.Proof.Altered, b.Proof.Blocked
+			for _, err := range b.Proof.Errors {
+				found.Errors = append(found.Errors, err.Error())
+			}
+		}
+		changes = append(changes, found)
+	}
 	return changes
 }
 

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -17,6 +19,8 @@ import (
 
 // Change is a difference between the old and the new CRD that breaks stored objects or clients.
 type Change struct {
+	// Before and After are the CRD in the two releases. After is nil if the CRD is removed.
+	Before, After *schema.Definition
 	// Effect is the kind of damage.
 	Effect Effect
 	// Version is the version with the change. It is empty if the change concerns all versions.
@@ -53,10 +57,8 @@ const (
 
 // String returns the change in one line, without the proof.
 func (c Change) String() string {
-	s := c.Path + ": " + c.What + ": " + c.Why
-	if c.Version != "" {
-		s = c.Version + ": " + s
-	}
+	where := slices.DeleteFunc([]string{c.Before.GroupKind().String(), c.Version, c.Path}, func(s string) bool { return s == "" })
+	s := strings.Join(where, " ") + ": " + c.What + ": " + c.Why
 	if c.Unproven {
 		s += " (unproven)"
 	}
@@ -85,9 +87,11 @@ type Proof struct {
 	Blocked bool
 }
 
-// Changes compares two CRDs of a kind, and returns the changes that break stored objects or
-// clients: first those of the CRD as a whole, and then those of each version that both CRDs have,
-// sorted by path.
+// Changes compares the CRDs of two releases, and returns the changes that break stored objects or
+// clients, in the order of the old CRDs: first the changes of the CRD as a whole, and then those of
+// each version that both releases have, sorted by path. CRDs of the same kind are compared; if each
+// release has a single CRD, these are compared even if the kind has changed. Only the Definitions of the
+// releases are used.
 //
 // Schemas are compared field by field. For each change, Changes searches for a proof: an object
 // that the old CRD accepts, and that the new CRD refuses at that field or stores differently. The
@@ -110,18 +114,100 @@ type Proof struct {
 //
 // The search tries a limited number of objects for each change, so the result does not depend on
 // the speed of the machine. If the context is done first, Changes returns an error, and changes of
-// which some lack a proof that was not searched for.
-func Changes(ctx context.Context, before, after *schema.Definition, opts ...Option) ([]Change, error) {
-	up := &upgrade{
-		ctx: ctx, old: before.CustomResourceDefinition(), new: after.CustomResourceDefinition(),
-		progress: func(Change) {}, proven: map[string][]verdict{}, lost: map[string]bool{},
+// which some lack a proof that was not searched for. Changes also returns an error if the old release has
+// no Definitions, or if a release has two for a kind.
+func Changes(ctx context.Context, before, after schema.Release, opts ...Option) ([]Change, error) {
+	if len(before.Definitions) == 0 {
+		return nil, errors.New("breaking: the old release has no Definitions")
 	}
+	if err := errors.Join(twice(before, "old"), twice(after, "new")); err != nil {
+		return nil, err
+	}
+	up := &upgrade{ctx: ctx, progress: func(Change) {}}
 	for _, opt := range opts {
 		opt(up)
 	}
+	for _, was := range before.Definitions {
+		is := counterpart(was, before, after)
+		up.begin(was, is)
+		if is == nil {
+			up.add(Clients, "", "", "the definition is removed", "all its objects are deleted, and clients find nothing")
+			continue
+		}
+		up.compare()
+		if ctx.Err() != nil {
+			return up.changes, fmt.Errorf("breaking: the search for proofs was not completed: %w", context.Cause(ctx))
+		}
+	}
+	return up.changes, nil
+}
+
+// twice returns an error if a release defines a kind twice.
+func twice(release schema.Release, name string) error {
+	kinds := map[runtimeschema.GroupKind]bool{}
+	for _, d := range release.Definitions {
+		if kinds[d.GroupKind()] {
+			return fmt.Errorf("breaking: %s is defined twice in the %s release", d.GroupKind(), name)
+		}
+		kinds[d.GroupKind()] = true
+	}
+	return nil
+}
+
+// counterpart returns the definition of the new release to compare an old one with, or nil.
+func counterpart(was *schema.Definition, before, after schema.Release) *schema.Definition {
+	i := slices.IndexFunc(after.Definitions, func(d *schema.Definition) bool { return d.GroupKind() == was.GroupKind() })
+	switch {
+	case i >= 0:
+		return after.Definitions[i]
+	case len(before.Definitions) == 1 && len(after.Definitions) == 1:
+		return after.Definitions[0]
+	}
+	return nil
+}
+
+// Option configures [Changes].
+type Option func(*upgrade)
+
+// Samples are objects of the kinds, for example from a cluster. The search tries the samples of a
+// version, and copies of them with another value at the changed field, which helps if few objects
+// satisfy the old rules.
+func Samples(objects ...map[string]any) Option {
+	return func(up *upgrade) { up.samples = append(up.samples, objects...) }
+}
+
+// Progress calls f with each change before the search for its proof. Only Before, After, Version, Path,
+// What and Why are set.
+func Progress(f func(Change)) Option {
+	return func(up *upgrade) { up.progress = f }
+}
+
+// upgrade is an old definition that a new one replaces, and what was found to break, in this one and
+// those before it.
+type upgrade struct {
+	ctx      context.Context
+	samples  []map[string]any
+	progress func(Change)
+	changes  []Change
+
+	before, after *schema.Definition
+	old, new      *apiextensionsv1.CustomResourceDefinition
+	proven        map[string][]verdict // by path and change
+	lost          map[string]bool      // what the new storage version changes, by path and change
+}
+
+// begin goes on to the next definition.
+func (up *upgrade) begin(before, after *schema.Definition) {
+	up.before, up.after = before, after
+	up.proven, up.lost = map[string][]verdict{}, map[string]bool{}
+}
+
+// compare compares the two definitions.
+func (up *upgrade) compare() {
+	up.old, up.new = up.before.CustomResourceDefinition(), up.after.CustomResourceDefinition()
 	up.names()
-	were, are := versionsOf(before, up.old), versionsOf(after, up.new)
-	for _, name := range before.Versions() {
+	were, are := versionsOf(up.before, up.old), versionsOf(up.after, up.new)
+	for _, name := range up.before.Versions() {
 		was, is := were[name], are[name]
 		up.presence(was, is)
 		if is == nil {
@@ -134,37 +220,6 @@ func Changes(ctx context.Context, before, after *schema.Definition, opts ...Opti
 			up.objects(was, is)
 		}
 	}
-	if ctx.Err() != nil {
-		return up.changes, fmt.Errorf("breaking: the search for proofs was not completed: %w", context.Cause(ctx))
-	}
-	return up.changes, nil
-}
-
-// Option configures [Changes].
-type Option func(*upgrade)
-
-// Samples are objects of the kind, for example from a cluster. The search tries the samples of a
-// version, and copies of them with another value at the changed field, which helps if few objects
-// satisfy the old rules.
-func Samples(objects ...map[string]any) Option {
-	return func(up *upgrade) { up.samples = append(up.samples, objects...) }
-}
-
-// Progress calls f with each change before the search for its proof. Only Version, Path, What and Why
-// are set.
-func Progress(f func(Change)) Option {
-	return func(up *upgrade) { up.progress = f }
-}
-
-// upgrade is an old definition that a new one replaces, and what was found to break.
-type upgrade struct {
-	ctx      context.Context
-	old, new *apiextensionsv1.CustomResourceDefinition
-	samples  []map[string]any
-	progress func(Change)
-	changes  []Change
-	proven   map[string][]verdict // by path and change
-	lost     map[string]bool      // what the new storage version changes, by path and change
 }
 
 func (up *upgrade) ended() bool { return up.ctx.Err() != nil }
@@ -204,7 +259,7 @@ func versionsOf(d *schema.Definition, crd *apiextensionsv1.CustomResourceDefinit
 func bothServed(was, is *version) bool { return was.Served() && is.Served() }
 
 func (up *upgrade) add(effect Effect, version, path, what, why string) {
-	up.changes = append(up.changes, Change{Effect: effect, Version: version, Path: path, What: what, Why: why})
+	up.changes = append(up.changes, Change{Before: up.before, After: up.after, Effect: effect, Version: version, Path: path, What: what, Why: why})
 }
 
 // mayBeStored reports whether objects may be stored in a version.
@@ -228,7 +283,7 @@ func (up *upgrade) objects(was, is *version) {
 	slices.SortStableFunc(c.changes, func(x, y *change) int { return cmp.Compare(x.Path, y.Path) })
 	s := &search{upgrade: up, was: was, is: is, rules: rulesOf(was.structural), made: map[string]any{}}
 	for _, change := range c.changes {
-		change.Version = was.name
+		change.Before, change.After, change.Version = up.before, up.after, was.name
 		if !change.merged {
 			up.progress(change.Change)
 			s.prove(change)

@@ -23,11 +23,15 @@ func breaks(t testing.TB, old, new string) (all []string) {
 	return all
 }
 
+func release(definitions ...*schema.Definition) schema.Release {
+	return schema.Release{Definitions: definitions}
+}
+
 // changes returns what breaks between two definitions. Each proof is confirmed.
 func changes(t testing.TB, old, new string, samples ...map[string]any) []breaking.Change {
 	t.Helper()
 	before, after := definition(t, old), definition(t, new)
-	all, err := breaking.Changes(t.Context(), before, after, breaking.Samples(samples...))
+	all, err := breaking.Changes(t.Context(), release(before), release(after), breaking.Samples(samples...))
 	expect.NoError(t, err)
 	for _, c := range all {
 		confirm(t, before, after, c)
@@ -386,13 +390,51 @@ func TestChanges_ManyAreToldApart(t *testing.T) {
 	}
 }
 
+// Each definition is compared with that of its kind in the new release, whatever their order.
+func TestChanges_Release(t *testing.T) {
+	pears := strings.NewReplacer("apples", "pears", "Apple", "Pear", "apple", "pear")
+	apple, shorter := property("{type: string, enum: [p, q]}"), property("{type: string, enum: [q]}")
+	pear := definition(t, pears.Replace(apple))
+	before := release(definition(t, apple), pear, definition(t, strings.NewReplacer("apples", "plums", "Apple", "Plum").Replace(apple)))
+	after := release(definition(t, pears.Replace(shorter)), definition(t, shorter))
+	all, err := breaking.Changes(t.Context(), before, after, breaking.Samples(map[string]any{"apiVersion": "x/v1", "kind": "Other"}))
+	expect.NoError(t, err)
+	var got []string
+	for _, c := range all {
+		got = append(got, c.String())
+		if (c.After == nil) != (c.Before == before.Definitions[2]) || c.After != nil && c.After.GroupKind() != c.Before.GroupKind() {
+			t.Errorf("%s: compared %v with %v", c, c.Before, c.After)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		`Apple.example.com v1 spec.a: the value "p" is removed: it is refused in new objects, and in updates that set it`,
+		`Pear.example.com v1 spec.a: the value "p" is removed: it is refused in new objects, and in updates that set it`,
+		`Plum.example.com: the definition is removed: all its objects are deleted, and clients find nothing`,
+	}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	for _, test := range []struct {
+		before, after schema.Release
+		want          string
+	}{
+		{schema.Release{}, after, "breaking: the old release has no Definitions"},
+		{release(pear, pear), after, "breaking: Pear.example.com is defined twice in the old release"},
+		{before, release(pear, pear), "breaking: Pear.example.com is defined twice in the new release"},
+	} {
+		if _, err := breaking.Changes(t.Context(), test.before, test.after); err == nil || err.Error() != test.want {
+			t.Errorf("got the error %v, want %s", err, test.want)
+		}
+	}
+}
+
 // A search that is interrupted is an error: a change that it did not look at is not unproven.
 func TestChanges_Interrupted(t *testing.T) {
 	old, new := definition(t, property("{type: string, enum: [p, q]}")), definition(t, property("{type: string, enum: [q]}"))
 	late := errors.New("too late")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(late)
-	all, err := breaking.Changes(ctx, old, new)
+	all, err := breaking.Changes(ctx, release(old), release(new))
 	if !errors.Is(err, late) {
 		t.Errorf("the error is %v, want one that wraps %q", err, late)
 	}
@@ -570,7 +612,7 @@ func TestChanges_ManyFields(t *testing.T) {
 		return definition(t, withSchema(s.String()))
 	}
 	old, new := fields(20), fields(10)
-	changes, err := breaking.Changes(t.Context(), old, new)
+	changes, err := breaking.Changes(t.Context(), release(old), release(new))
 	expect.NoError(t, err)
 	if len(changes) != n {
 		t.Errorf("there are %d changes, want %d", len(changes), n)

@@ -1,9 +1,9 @@
 // Package breaking finds the changes of a CustomResourceDefinition (CRD) that break stored
 // objects or clients.
 //
-//	before, err := schema.Parse(oldYAML)
-//	after, err := schema.Parse(newYAML)
-//	changes, err := breaking.Changes(ctx, before, after)
+//	before, err := schema.ParseAll(oldYAML)
+//	after, err := schema.ParseAll(newYAML)
+//	changes, err := breaking.Changes(ctx, schema.Release{Definitions: before}, schema.Release{Definitions: after})
 //	for _, c := range changes {
 //		fmt.Println(c)
 //	}

@@ -37,16 +37,16 @@ spec:
 
 // An object proves each break for objects. A printer column needs no proof.
 func Example() {
-	before, err := schema.Parse([]byte(cronTabs))
+	before, err := schema.ParseAll([]byte(cronTabs))
 	if err != nil {
 		panic(err)
 	}
 	upgraded := strings.NewReplacer("maxLength: 20", "maxLength: 10", "default: 1,", "default: 2,", "name: Schedule", "name: When").Replace(cronTabs)
-	after, err := schema.Parse([]byte(upgraded))
+	after, err := schema.ParseAll([]byte(upgraded))
 	if err != nil {
 		panic(err)
 	}
-	changes, err := breaking.Changes(context.Background(), before, after)
+	changes, err := breaking.Changes(context.Background(), schema.Release{Definitions: before}, schema.Release{Definitions: after})
 	if err != nil {
 		panic(err)
 	}
@@ -58,11 +58,11 @@ func Example() {
 		}
 	}
 	// Output:
-	// clients v1: additionalPrinterColumns[Schedule]: the column is removed: clients that read it from a table do not find it
-	// altered v1: spec.replicas: the default 1 is now 2: objects without the field get another value than before
+	// clients CronTab.stable.example.com v1 additionalPrinterColumns[Schedule]: the column is removed: clients that read it from a table do not find it
+	// altered CronTab.stable.example.com v1 spec.replicas: the default 1 is now 2: objects without the field get another value than before
 	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":""}}
 	// [] [spec.replicas: 2, was 1]
-	// refused v1: spec.schedule: maxLength 20 is now 10: new and changed values beyond it are refused
+	// refused CronTab.stable.example.com v1 spec.schedule: maxLength 20 is now 10: new and changed values beyond it are refused
 	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":"aaaaaaaaaaa"}}
 	// [spec.schedule: Too long: may not be more than 10 bytes] []
 }

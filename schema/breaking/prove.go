@@ -89,7 +89,7 @@ func (s *search) sampled(c *change) (v verdict) {
 	}
 	least := s.least(c)
 	for _, sample := range s.samples {
-		if sample["apiVersion"] != s.was.gvk.GroupVersion().String() {
+		if sample["apiVersion"] != s.was.gvk.GroupVersion().String() || sample["kind"] != s.was.gvk.Kind {
 			continue
 		}
 		object := bare(runtime.DeepCopyJSON(sample))

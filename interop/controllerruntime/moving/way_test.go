@@ -63,11 +63,11 @@ func TestWayIn_TestThenCIThenWebhooks(t *testing.T) {
 	}
 
 	// CI compares the definition with that of the last release, whose target could end in a slash.
-	before, err := schema.Parse(bytes.Replace(definition(t), []byte(`target: {type: string, pattern: "^$|[^/]$"}`), []byte(`target: {type: string}`), 1))
+	before, err := schema.ParseAll(bytes.Replace(definition(t), []byte(`target: {type: string, pattern: "^$|[^/]$"}`), []byte(`target: {type: string}`), 1))
 	expect.NoError(t, err)
-	after, err := schema.Parse(definition(t))
+	after, err := schema.ParseAll(definition(t))
 	expect.NoError(t, err)
-	changes, err := breaking.Changes(t.Context(), before, after)
+	changes, err := breaking.Changes(t.Context(), schema.Release{Definitions: before}, schema.Release{Definitions: after})
 	expect.NoError(t, err)
 	if len(changes) != 1 || changes[0].Path != "spec.target" || changes[0].Proof == nil {
 		t.Fatalf("got the changes %v, want one of spec.target with an object that shows it", changes)
