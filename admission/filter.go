@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/fieldpath"
+	"github.com/crdkit/crdkit/internal/merge"
 	"github.com/crdkit/crdkit/internal/rawjson"
-	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // Filter restricts the requests for which a function is called. A request must match all filters of
@@ -145,5 +145,5 @@ func differ(object, old []byte, path []string) bool {
 	if a == nil || b == nil || bytes.Equal(a, b) {
 		return (a == nil) != (b == nil)
 	}
-	return !threeway.Equal(a, b)
+	return !merge.Equal(a, b)
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/gvk"
-	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 )
 
 // function is a registered function, with the requests for which it is called. What limits these requests
@@ -47,7 +47,7 @@ type representation interface {
 // typed is the representation of a type, with the keys of its lists.
 type typed struct {
 	*codec.Form
-	listKeys *listkeys.Tree
+	listKeys *listmapkeys.Tree
 }
 
 // everyKind reports whether a type can hold objects of every kind.

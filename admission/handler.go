@@ -14,10 +14,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/codec"
-	"github.com/crdkit/crdkit/internal/handlerinfo"
-	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/review"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // Option adds a function to a handler, or changes how the handler works.
@@ -66,9 +66,9 @@ type handler struct {
 	functions       []*function // all of them
 	codecs          *codec.Codecs
 	representations map[reflect.Type]representation
-	kindTexts       map[string]schema.GroupVersionKind         // of the functions
-	listKeys        map[schema.GroupVersionKind]*listkeys.Tree // of the CRDs of ListMapKeys
-	memories        sync.Pool                                  // of calls
+	kindTexts       map[string]schema.GroupVersionKind            // of the functions
+	listKeys        map[schema.GroupVersionKind]*listmapkeys.Tree // of the CRDs of ListMapKeys
+	memories        sync.Pool                                     // of calls
 	errs            []error
 }
 
@@ -119,7 +119,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 		codecs:          codec.New(),
 		representations: map[reflect.Type]representation{},
 		kindTexts:       map[string]schema.GroupVersionKind{},
-		listKeys:        map[schema.GroupVersionKind]*listkeys.Tree{},
+		listKeys:        map[schema.GroupVersionKind]*listmapkeys.Tree{},
 	}
 	if s == nil {
 		h.errs = append(h.errs, errors.New("admission: the scheme is nil"))
@@ -138,7 +138,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	for _, f := range h.functions {
 		h.kindTexts[kindText(f.kind)] = f.kind
 	}
-	return handlerinfo.With(decider{h.observed(review.Protocol{
+	return served.With(decider{h.observed(review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
 		Answer: h.answer,
@@ -151,7 +151,7 @@ func (h *handler) representation(t reflect.Type) representation {
 	if h.representations[t] == nil {
 		as := &typed{Form: h.codecs.Form(t)}
 		if !as.Map {
-			as.listKeys = listkeys.OfType(t.Elem())
+			as.listKeys = listmapkeys.OfType(t.Elem())
 		}
 		h.representations[t] = as
 	}

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 )
 
 // ListMapKeys reads the keys that identify the elements of lists (x-kubernetes-list-map-keys) from
@@ -27,7 +27,7 @@ import (
 // [NewHandler] panics if the CRDs cannot be read, or if a CRD has no schema.
 func ListMapKeys(definitions []byte) Option {
 	return func(h *handler) {
-		keys, err := listkeys.OfDefinitions(definitions)
+		keys, err := listmapkeys.OfDefinitions(definitions)
 		if err != nil {
 			h.errs = append(h.errs, fmt.Errorf("admission: %w", err))
 		}
@@ -37,7 +37,7 @@ func ListMapKeys(definitions []byte) Option {
 
 // listKeys returns the keys of the lists of the request's object. Those of a CRD override those in
 // the tags of the Go type.
-func (c *call) listKeys(kind schema.GroupVersionKind, as representation) *listkeys.Tree {
+func (c *call) listKeys(kind schema.GroupVersionKind, as representation) *listmapkeys.Tree {
 	declared := c.handler.listKeys[c.kind]
 	if t, ok := as.(*typed); ok && kind == c.kind {
 		return declared.Over(t.listKeys)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/threeway"
+	"github.com/crdkit/crdkit/internal/merge"
 )
 
 // Mutate adds a function that changes objects in place when they are created or updated; see [On]
@@ -102,9 +102,9 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	if after, err = c.handler.convert(ctx, after, wanted, c.kind); err != nil {
 		return err
 	}
-	makePatch := threeway.Patch
+	makePatch := merge.Patch
 	if wanted != c.kind {
-		makePatch = threeway.PatchConverted
+		makePatch = merge.PatchConverted
 	}
 	p, merged, err := makePatch(c.object, before, after, c.listKeys(wanted, as), more)
 	if err != nil || p == nil {

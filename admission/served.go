@@ -3,13 +3,13 @@ package admission
 import (
 	"slices"
 
-	"github.com/crdkit/crdkit/internal/handlerinfo"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // served returns what the handler serves, for its registration with the API server.
-func (h *handler) served() (all handlerinfo.Served) {
+func (h *handler) served() (all served.Info) {
 	for _, f := range h.functions {
-		s := handlerinfo.Function{
+		s := served.Function{
 			Kind:        f.kind.GroupKind(),
 			Versions:    h.versionsOf(f),
 			Subresource: f.subresource,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/handlerinfo"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // A handler says for which requests its functions are called.
@@ -31,18 +31,18 @@ func TestServed(t *testing.T) {
 	kind := admission.ForKind(oven)
 	for name, c := range map[string]struct {
 		opts []admission.Option
-		want []handlerinfo.Function
+		want []served.Function
 	}{
 		"mutating functions come first": {
 			[]admission.Option{admission.Validate(validate, kind), admission.Mutate(mutate, kind)},
-			[]handlerinfo.Function{
+			[]served.Function{
 				{Kind: oven.GroupKind(), Versions: []string{"v1"}, Operations: []string{"CREATE", "UPDATE"}, Mutates: true},
 				{Kind: oven.GroupKind(), Versions: []string{"v1"}, Operations: []string{"CREATE", "UPDATE"}},
 			},
 		},
 		"operations and subresources": {
 			[]admission.Option{admission.ValidateUpdate(update, kind, admission.Subresource("status")), admission.ValidateDelete(validate, kind), admission.Validate(validate, kind, admission.On("CONNECT"))},
-			[]handlerinfo.Function{
+			[]served.Function{
 				{Kind: oven.GroupKind(), Versions: []string{"v1"}, Operations: []string{"UPDATE"}, Subresource: "status"},
 				{Kind: oven.GroupKind(), Versions: []string{"v1"}, Operations: []string{"DELETE"}},
 				{Kind: oven.GroupKind(), Versions: []string{"v1"}, Operations: []string{"CONNECT"}},
@@ -50,20 +50,20 @@ func TestServed(t *testing.T) {
 		},
 		"the versions that a registry converts": {
 			[]admission.Option{admission.ValidateDelete(validate, kind), admission.ConvertWith(reg)},
-			[]handlerinfo.Function{{Kind: oven.GroupKind(), Versions: []string{"v1beta1", "v1"}, Operations: []string{"DELETE"}}},
+			[]served.Function{{Kind: oven.GroupKind(), Versions: []string{"v1beta1", "v1"}, Operations: []string{"DELETE"}}},
 		},
 		"a kind that it does not": {
 			[]admission.Option{admission.ValidateDelete(validate, admission.ForKind(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})), admission.ConvertWith(reg)},
-			[]handlerinfo.Function{{Kind: schema.GroupKind{Kind: "Pod"}, Versions: []string{"v1"}, Operations: []string{"DELETE"}}},
+			[]served.Function{{Kind: schema.GroupKind{Kind: "Pod"}, Versions: []string{"v1"}, Operations: []string{"DELETE"}}},
 		},
 		"every version of metadata, and every kind": {
 			[]admission.Option{admission.ValidateDelete(metadata, kind), admission.ValidateDelete(metadata), admission.Observe(func(admission.Observation) {})},
-			[]handlerinfo.Function{{Kind: oven.GroupKind(), Operations: []string{"DELETE"}}, {Operations: []string{"DELETE"}}},
+			[]served.Function{{Kind: oven.GroupKind(), Operations: []string{"DELETE"}}, {Operations: []string{"DELETE"}}},
 		},
 	} {
 		var h http.Handler = admission.NewHandler(runtime.NewScheme(), c.opts...)
-		got, ok := handlerinfo.By(h)
-		if diff := cmp.Diff(handlerinfo.Served{Functions: c.want}, got); diff != "" || !ok {
+		got, ok := served.By(h)
+		if diff := cmp.Diff(served.Info{Functions: c.want}, got); diff != "" || !ok {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/handlerinfo"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // Option configures the handler of [NewHandler].
@@ -61,11 +61,11 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	if err := r.Check(); err != nil {
 		panic(err)
 	}
-	var kinds handlerinfo.Served
+	var kinds served.Info
 	for _, k := range r.Kinds() {
-		kinds.Conversions = append(kinds.Conversions, handlerinfo.Kind{GroupKind: k.GroupKind, Versions: k.Versions})
+		kinds.Conversions = append(kinds.Conversions, served.Kind{GroupKind: k.GroupKind, Versions: k.Versions})
 	}
-	return handlerinfo.With(review.Protocol{
+	return served.With(review.Protocol{
 		Group:   "apiextensions.k8s.io",
 		Kind:    "ConversionReview",
 		Answer:  h.answer,

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/handlerinfo"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // Kinds are sorted, and their versions go from old to new.
@@ -42,11 +42,11 @@ func TestKinds_Sorted(t *testing.T) {
 	if versions := reg.Versions(schema.GroupKind{Group: "c.example.com", Kind: "Oven"}); versions != nil {
 		t.Errorf("a kind that is not converted has the versions %s", versions)
 	}
-	wantServed := handlerinfo.Served{}
+	wantServed := served.Info{}
 	for _, k := range want {
-		wantServed.Conversions = append(wantServed.Conversions, handlerinfo.Kind{GroupKind: k.GroupKind, Versions: k.Versions})
+		wantServed.Conversions = append(wantServed.Conversions, served.Kind{GroupKind: k.GroupKind, Versions: k.Versions})
 	}
-	if gotServed, _ := handlerinfo.By(conversion.NewHandler(reg)); !cmp.Equal(wantServed, gotServed) {
+	if gotServed, _ := served.By(conversion.NewHandler(reg)); !cmp.Equal(wantServed, gotServed) {
 		t.Errorf("the handler (-want +got):\n%s", cmp.Diff(wantServed, gotServed))
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/jsontype"
-	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 	"github.com/crdkit/crdkit/internal/lost"
-	"github.com/crdkit/crdkit/internal/threeway"
+	"github.com/crdkit/crdkit/internal/merge"
 )
 
 // Lossless makes a spoke preserve the fields of the hub that it cannot express. The
@@ -160,7 +160,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...lossless.Optio
 		opt(&l.Settings)
 	}
 	lists, err := l.ListKeys(l.kind.WithVersion(l.hub))
-	l.lists, l.maps = lists, lists.Over(listkeys.OfType(l.hubType))
+	l.lists, l.maps = lists, lists.Over(listmapkeys.OfType(l.hubType))
 	if err := errors.Join(append(l.Errs, err)...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
@@ -173,8 +173,8 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...lossless.Optio
 // losslessSpoke is a lossless spoke with its settings.
 type losslessSpoke struct {
 	lost.Settings
-	lists       *listkeys.Tree // the keys of the lists of the hub
-	maps        *listkeys.Tree // which objects of the hub have fields of any name
+	lists       *listmapkeys.Tree // the keys of the lists of the hub
+	maps        *listmapkeys.Tree // which objects of the hub have fields of any name
 	kind        schema.GroupKind
 	spoke, hub  string       // versions
 	hubType     reflect.Type // nil if the hub is unstructured
@@ -203,7 +203,7 @@ func (l *losslessSpoke) toSpoke(ctx context.Context, c *converter, hub payload) 
 			return payload{}, err
 		}
 	}
-	changes, err := threeway.Diff(b, h, l.lists)
+	changes, err := merge.Diff(b, h, l.lists)
 	if err != nil || len(changes) == 0 || sameMetadata && l.omits(c, h, b) {
 		return spoke, err
 	}
@@ -223,8 +223,8 @@ func (l *losslessSpoke) omits(c *converter, hub, back []byte) bool {
 	if l.hubType == nil || jsontype.DecodesItself(l.hubType) {
 		return false
 	}
-	h, errH := threeway.Read(hub)
-	b, errB := threeway.Read(back)
+	h, errH := merge.Read(hub)
+	b, errB := merge.Read(back)
 	if errH != nil || errB != nil || !h.EqualButEmpty(b) {
 		return false
 	}
@@ -237,7 +237,7 @@ func (l *losslessSpoke) omits(c *converter, hub, back []byte) bool {
 		return false
 	}
 	encoded, err := codec.AppendBody(nil, text)
-	return err == nil && threeway.Equal(encoded, back)
+	return err == nil && merge.Equal(encoded, back)
 }
 
 // toHub converts a spoke payload to the hub, and restores the differences.
@@ -256,7 +256,7 @@ func (l *losslessSpoke) toHub(ctx context.Context, c *converter, spoke payload) 
 		Spoke: l.spoke, ToHub: along(l.back), ToSpoke: along(l.there),
 		Earlier: func(version string) (lost.Hub, error) {
 			if version == l.hub {
-				return lost.Hub{Lists: l.lists, Maps: func() *listkeys.Tree { return l.maps }}, nil
+				return lost.Hub{Lists: l.lists, Maps: func() *listmapkeys.Tree { return l.maps }}, nil
 			}
 			now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(version)
 			to, err := c.registry.graph.route(now, then.GroupVersion())
@@ -264,7 +264,7 @@ func (l *losslessSpoke) toHub(ctx context.Context, c *converter, spoke payload) 
 				return lost.Hub{}, err
 			}
 			from, _ := c.registry.graph.route(then, now.GroupVersion()) // there is a way back
-			maps := sync.OnceValue(func() *listkeys.Tree { return listkeys.OfType(c.registry.scheme.AllKnownTypes()[then]) })
+			maps := sync.OnceValue(func() *listmapkeys.Tree { return listmapkeys.OfType(c.registry.scheme.AllKnownTypes()[then]) })
 			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Lists: l.lists, Maps: maps}, nil
 		},
 		Check: func(ctx context.Context, hub payload) error {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/crdkit/crdkit/conversion/lossless"
-	"github.com/crdkit/crdkit/internal/threeway"
+	"github.com/crdkit/crdkit/internal/merge"
 )
 
 // random returns n characters that take about three quarters of their size when compressed.
@@ -70,7 +70,7 @@ func TestLossless_ReadsBothForms(t *testing.T) {
 		`{"spoke":"v1","hub":"v2","of":"x","lost":[{"path":["spec","currency"],"value":"C\u003c"}]}`,
 		`{"spoke":"v1","hub":"v2","of":"x","gzip":"H4sIAAAAAAAC/4uuVipILMlQsopWKi5ITVbSUUouLSpKzUuuVIrVUSpLzClNVbJScrZRqo0FAO49yMQrAAAA"}`,
 	} {
-		if got, want := convert(t, menuRegistry(t), noted(text), menus), menuOf("v2", `{"name":"m"}`, `{"currency":"C<","size":"Large"}`); !threeway.Equal([]byte(got), []byte(want)) {
+		if got, want := convert(t, menuRegistry(t), noted(text), menus), menuOf("v2", `{"name":"m"}`, `{"currency":"C<","size":"Large"}`); !merge.Equal([]byte(got), []byte(want)) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 const (
@@ -71,8 +71,8 @@ func (b budget) open(checked int, began time.Time) bool {
 }
 
 // shrinker returns the effort to find a smaller counterexample.
-func (b budget) shrinker() draw.Shrinker {
-	effort := draw.Shrinker{Tries: shrinkTries, Time: reportTime}
+func (b budget) shrinker() choices.Shrinker {
+	effort := choices.Shrinker{Tries: shrinkTries, Time: reportTime}
 	if !b.deadline.IsZero() {
 		effort.Time = min(effort.Time, max(time.Until(b.deadline)/3, time.Millisecond))
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/trace"
+	"github.com/crdkit/crdkit/internal/conversiontrace"
 )
 
 // failure is how a law was broken: by an error, or by a difference, which is looked for
@@ -27,7 +27,7 @@ type failure struct {
 func (s *subject) along(ctx context.Context, object []byte, versions ...string) ([]byte, error) {
 	for _, v := range versions {
 		if v == runtime.APIVersionInternal {
-			ctx = trace.ThroughHub(ctx) // to the next version, which is the same one
+			ctx = conversiontrace.ThroughHub(ctx) // to the next version, which is the same one
 			continue
 		}
 		s.cfg.note(object, "%s: conversion to %s", s, v)
@@ -136,8 +136,8 @@ func determinism(ctx context.Context, s *subject, object []byte) *failure {
 
 // watched converts an object. It calls look before each conversion function, and the result of look
 // after the function.
-func (s *subject) watched(ctx context.Context, object []byte, look func(c trace.Call) func() *failure) (broken *failure) {
-	ctx = trace.With(ctx, func(c trace.Call) func() {
+func (s *subject) watched(ctx context.Context, object []byte, look func(c conversiontrace.Call) func() *failure) (broken *failure) {
+	ctx = conversiontrace.With(ctx, func(c conversiontrace.Call) func() {
 		after := look(c)
 		return func() {
 			if broken == nil {
@@ -152,7 +152,7 @@ func (s *subject) watched(ctx context.Context, object []byte, look func(c trace.
 }
 
 func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
-	return s.watched(ctx, object, func(c trace.Call) func() *failure {
+	return s.watched(ctx, object, func(c conversiontrace.Call) func() *failure {
 		before := c.In.DeepCopyObject()
 		return func() *failure {
 			// Not reflect.DeepEqual: a Quantity may remember its text.
@@ -168,7 +168,7 @@ func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
 // other result.
 func aliasing(ctx context.Context, s *subject, object []byte) *failure {
 	var before, made []runtime.Object
-	look := func(c trace.Call) func() *failure {
+	look := func(c conversiontrace.Call) func() *failure {
 		given := blocks(c.Out) // by the registry
 		return func() *failure {
 			if c.Shares {

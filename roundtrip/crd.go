@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/internal/generate"
 	"github.com/crdkit/crdkit/schema"
 )
@@ -140,7 +140,7 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 
 func (g schemaGenerator) leaves() []generate.Target { return g.by.Targets() }
 
-func (g schemaGenerator) object(_ context.Context, src *draw.Source) ([]byte, error) {
+func (g schemaGenerator) object(_ context.Context, src *choices.Source) ([]byte, error) {
 	if g.outside {
 		m, err := g.by.Outside(src)
 		if err != nil {

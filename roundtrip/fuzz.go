@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // fuzzSeeds is the number of inputs for each law on each path with which the engine starts.
@@ -83,7 +83,7 @@ func (s *subject) hash() uint64 {
 // error: the functions of [Funcs] do not end for it.
 func (s *subject) try(t *testing.T, stream []uint64) (*counterexample, error) {
 	quiet := silent(t.Context())
-	m, err := s.sample(quiet, draw.Of(stream))
+	m, err := s.sample(quiet, choices.Of(stream))
 	if errors.Is(err, errNotMade) {
 		return nil, nil
 	}
@@ -95,7 +95,7 @@ func (s *subject) try(t *testing.T, stream []uint64) (*counterexample, error) {
 		return nil, nil
 	}
 	// Few tries, because the engine repeats a failure many times to make its input smaller.
-	return s.shrink(t.Context(), draw.Shrinker{Tries: 300, Time: reportTime}, nil, counterexample{failure: broken, subject: s, sample: m, object: m.text()}), nil
+	return s.shrink(t.Context(), choices.Shrinker{Tries: 300, Time: reportTime}, nil, counterexample{failure: broken, subject: s, sample: m, object: m.text()}), nil
 }
 
 // A draw takes eight bytes; the last may lack some.

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
 // generator makes objects of one version of a kind, or returns an error if it cannot, or if a
 // function of [Funcs] does not end, panics, or makes something other than an object.
 type generator interface {
-	object(ctx context.Context, src *draw.Source) ([]byte, error)
+	object(ctx context.Context, src *choices.Source) ([]byte, error)
 	// leaves returns the leaves and lists that the version has.
 	leaves() []generate.Target
 }
@@ -41,7 +41,7 @@ type typeGenerator struct {
 	kind     schema.GroupVersionKind
 	typed    schema.GroupVersionKind // the version that has a Go type
 	filler   *randfill.Filler
-	source   *draw.Source         // of the current object
+	source   *choices.Source      // of the current object
 	within   map[reflect.Type]int // the number of unfinished values of a type
 	targets  []generate.Target
 	plan     *generate.Plan // of the current object
@@ -89,7 +89,7 @@ func typedVersion(reg *conversion.Registry, kind conversion.Kind, wanted string)
 
 func (g *typeGenerator) leaves() []generate.Target { return g.targets }
 
-func (g *typeGenerator) object(ctx context.Context, src *draw.Source) ([]byte, error) {
+func (g *typeGenerator) object(ctx context.Context, src *choices.Source) ([]byte, error) {
 	obj, err := g.value(src)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (g *typeGenerator) object(ctx context.Context, src *draw.Source) ([]byte, e
 }
 
 // value makes the Go value of an object.
-func (g *typeGenerator) value(src *draw.Source) (runtime.Object, error) {
+func (g *typeGenerator) value(src *choices.Source) (runtime.Object, error) {
 	obj, err := g.registry.Scheme().New(g.typed)
 	if err != nil {
 		return nil, err
@@ -129,10 +129,10 @@ func (g *typeGenerator) value(src *draw.Source) (runtime.Object, error) {
 var errNotMade = errors.New("no object could be made")
 
 // sample makes a sample of draws.
-func (s *subject) sample(ctx context.Context, src *draw.Source) (m sample, err error) {
+func (s *subject) sample(ctx context.Context, src *choices.Source) (m sample, err error) {
 	defer func() {
 		switch v := recover(); {
-		case v == draw.ErrEndless:
+		case v == choices.ErrEndless:
 			err = fmt.Errorf("%w: a function of roundtrip.Funcs does not end if all draws are zero", errNotMade)
 		case v != nil:
 			err = fmt.Errorf("cannot make a %s: panic: %v: if the type is the reason, give a function for it with roundtrip.Funcs\n%s", s.kind.WithVersion(s.path[0]), v, debug.Stack())
@@ -153,7 +153,7 @@ func (s *subject) sample(ctx context.Context, src *draw.Source) (m sample, err e
 }
 
 // object makes the JSON of an object.
-func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) {
+func (s *subject) object(ctx context.Context, src *choices.Source) ([]byte, error) {
 	if s.law != Partial && s.law != Annotations {
 		return s.stored(ctx, s.start, s.path[0], src)
 	}
@@ -174,7 +174,7 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 
 // edited makes an object of the path's first version that was converted from the second, and that a
 // client has edited: top-level members in one of four objects, and one thing in the others.
-func (s *subject) edited(ctx context.Context, src *draw.Source) ([]byte, *past, error) {
+func (s *subject) edited(ctx context.Context, src *choices.Source) ([]byte, *past, error) {
 	which, goal := src.Uint64()>>33, src.Even() // come first, as in object
 	text, err := s.stored(ctx, s.start, s.path[0], src)
 	if err != nil {
@@ -198,7 +198,7 @@ func (s *subject) edited(ctx context.Context, src *draw.Source) ([]byte, *past, 
 }
 
 // before makes an object of the path's second version, and converts it to the first.
-func (s *subject) before(ctx context.Context, src *draw.Source) (original, converted []byte, err error) {
+func (s *subject) before(ctx context.Context, src *choices.Source) (original, converted []byte, err error) {
 	if original, err = s.stored(ctx, s.via, s.path[1], src); err != nil {
 		return nil, nil, err
 	}
@@ -209,7 +209,7 @@ func (s *subject) before(ctx context.Context, src *draw.Source) (original, conve
 }
 
 // stored makes an object of a version as the API server has it: with its defaults.
-func (s *subject) stored(ctx context.Context, g generator, version string, src *draw.Source) ([]byte, error) {
+func (s *subject) stored(ctx context.Context, g generator, version string, src *choices.Source) ([]byte, error) {
 	var text []byte
 	var err error
 	src.Part(func() { text, err = g.object(ctx, src) })

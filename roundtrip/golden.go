@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // Golden checks that a release converts stored objects exactly as earlier releases did.
@@ -106,7 +106,7 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 	file := golden{Converted: map[string]json.RawMessage{}}
 	var objects [][]byte
 	for i := range goldenTries {
-		m, err := s.sample(ctx, draw.New(cfg.seed, kind.WithVersion(version).String(), i))
+		m, err := s.sample(ctx, choices.New(cfg.seed, kind.WithVersion(version).String(), i))
 		if errors.Is(err, errNotMade) {
 			continue
 		}

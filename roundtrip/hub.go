@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
-	"github.com/crdkit/crdkit/internal/trace"
+	"github.com/crdkit/crdkit/internal/choices"
+	"github.com/crdkit/crdkit/internal/conversiontrace"
 )
 
 // convertValue converts a Go value to another version of the subject's kind.
@@ -68,12 +68,12 @@ func findHubFunctions(reg *conversion.Registry, cfg *config, kind conversion.Kin
 		return f, false
 	}
 	for i := range 20 {
-		m, err := s.sample(silent(context.Background()), draw.New(cfg.seed, "functions", i))
+		m, err := s.sample(silent(context.Background()), choices.New(cfg.seed, "functions", i))
 		if err != nil {
 			continue
 		}
 		calls := 0
-		ctx := trace.With(silent(context.Background()), func(c trace.Call) func() {
+		ctx := conversiontrace.With(silent(context.Background()), func(c conversiontrace.Call) func() {
 			if calls++; c.To.Version == runtime.APIVersionInternal {
 				f.to = c.Func
 			} else {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 )
 
@@ -197,7 +197,7 @@ func TestTypeGenerator_AllFields(t *testing.T) {
 	const objects = 200
 	there := map[string]int{}
 	for i := range objects {
-		text, err := g.object(t.Context(), draw.New(1, "machine", i))
+		text, err := g.object(t.Context(), choices.New(1, "machine", i))
 		expect.NoError(t, err)
 		var m struct{ Spec, Status map[string]any }
 		expect.NoError(t, json.Unmarshal(text, &m))

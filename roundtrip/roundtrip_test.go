@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 )
 
@@ -255,10 +255,10 @@ func TestGenerator_Deterministic(t *testing.T) {
 	g, err := newGenerator(reg, &config{funcs: jobFuncs}, reg.Kinds()[0], "v1")
 	expect.NoError(t, err)
 	for i := range 20 {
-		src := draw.New(1, "name", i)
+		src := choices.New(1, "name", i)
 		object, err := g.object(t.Context(), src)
 		expect.NoError(t, err)
-		again, err := g.object(t.Context(), draw.Replay(src.Tree()))
+		again, err := g.object(t.Context(), choices.Replay(src.Tree()))
 		expect.NoError(t, err)
 		if diff := cmp.Diff(string(object), string(again)); diff != "" {
 			t.Errorf("(-first +again):\n%s", diff)

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 )
 
@@ -426,14 +426,14 @@ func TestTestScheme_EqualValues(t *testing.T) {
 	expect.NoError(t, err)
 	equal := map[bool]int{}
 	for i := range 100 {
-		src := draw.New(1, "name", i)
+		src := choices.New(1, "name", i)
 		a, err := g.value(src)
 		expect.NoError(t, err)
 		stream := src.Stream()
 		if k := slices.IndexFunc(stream[len(stream)/2:], func(v uint64) bool { return v > 0 }); k >= 0 {
 			stream[len(stream)/2+k] /= 2
 		}
-		nearly, err := g.value(draw.Of(stream))
+		nearly, err := g.value(choices.Of(stream))
 		expect.NoError(t, err)
 		text, err := json.Marshal(a)
 		expect.NoError(t, err)

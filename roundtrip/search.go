@@ -14,16 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // sample is an object that a law is checked with: its JSON, or its Go value for laws about values.
 type sample struct {
 	json   []byte
 	value  runtime.Object
-	from   string       // the release under which it was stored; see [Total]
-	source *draw.Source // the draws that it is made of
-	past   *past        // see [Edited]; nil for others
+	from   string          // the release under which it was stored; see [Total]
+	source *choices.Source // the draws that it is made of
+	past   *past           // see [Edited]; nil for others
 }
 
 // text is what a reader sees of it, and what its size is measured by.
@@ -47,12 +47,12 @@ func (m sample) text() (text []byte) {
 func (s *subject) nth(ctx context.Context, i int) (sample, error) {
 	p := s.pool
 	if p == nil {
-		return s.sample(ctx, draw.New(s.cfg.seed, s.String(), i))
+		return s.sample(ctx, choices.New(s.cfg.seed, s.String(), i))
 	}
 	if i < len(p.samples) {
 		return p.samples[i], nil
 	}
-	m, err := s.sample(ctx, draw.New(s.cfg.seed, p.name, i))
+	m, err := s.sample(ctx, choices.New(s.cfg.seed, p.name, i))
 	if err == nil && i == len(p.samples) && i < pooled {
 		p.samples = append(p.samples, m)
 	}
@@ -204,16 +204,16 @@ func silent(ctx context.Context) context.Context {
 
 // shrink returns the smallest counterexample that breaks the law in the same way as the
 // first: by an error, or by a difference, and not by reported causes alone.
-func (s *subject) shrink(ctx context.Context, effort draw.Shrinker, p *progress, first counterexample) *counterexample {
+func (s *subject) shrink(ctx context.Context, effort choices.Shrinker, p *progress, first counterexample) *counterexample {
 	quiet := silent(ctx)
 	passed := map[string]bool{} // because many draws make the same object
-	found := func(c counterexample) draw.Found[counterexample] {
-		return draw.Found[counterexample]{Value: c, Size: len(c.object), Tree: c.sample.source.Tree()}
+	found := func(c counterexample) choices.Found[counterexample] {
+		return choices.Found[counterexample]{Value: c, Size: len(c.object), Tree: c.sample.source.Tree()}
 	}
 	begin, smallest := time.Now(), len(first.object)
-	try := func(tree *draw.Tree) (none draw.Found[counterexample], ok bool) {
+	try := func(tree *choices.Tree) (none choices.Found[counterexample], ok bool) {
 		p.log("%s does not hold for an object of %d bytes: looking for a smaller one, %d bytes after %v", s, len(first.object), smallest, time.Since(begin).Round(time.Second))
-		m, err := s.sample(quiet, draw.Replay(tree))
+		m, err := s.sample(quiet, choices.Replay(tree))
 		if err != nil {
 			return none, false
 		}
@@ -234,7 +234,7 @@ func (s *subject) shrink(ctx context.Context, effort draw.Shrinker, p *progress,
 		smallest = min(smallest, len(text))
 		return found(c), true
 	}
-	small, tried := draw.Shrink(effort, found(first), try)
+	small, tried := choices.Shrink(effort, found(first), try)
 	c := small.Value
 	c.tried = tried
 	if c.err != nil {

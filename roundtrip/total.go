@@ -14,7 +14,7 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/schema"
 )
 
@@ -61,7 +61,7 @@ func (c *config) origins(kind conversion.Kind, stored string) (all []origin) {
 
 // storedObject makes an object as an earlier release has stored it in the first version of the
 // path, and says how.
-func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err error) {
+func (s *subject) storedObject(src *choices.Source) (text []byte, from string, err error) {
 	stored := s.path[0]
 	pick := func(n int) int { return int(src.Uint64() >> 33 % uint64(n)) }
 	o := s.origins[pick(len(s.origins))]
@@ -93,7 +93,7 @@ func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err 
 
 // updated returns a stored object with some values of a later release, if that release accepts the
 // update.
-func (s *subject) updated(src *draw.Source, m map[string]any, later release, keep uint64) (map[string]any, error) {
+func (s *subject) updated(src *choices.Source, m map[string]any, later release, keep uint64) (map[string]any, error) {
 	if keep == 0 {
 		return m, nil
 	}
@@ -108,7 +108,7 @@ func (s *subject) updated(src *draw.Source, m map[string]any, later release, kee
 }
 
 // made makes an object that a release accepts, with its defaults.
-func (s *subject) made(src *draw.Source, r release, version string) (m map[string]any, err error) {
+func (s *subject) made(src *choices.Source, r release, version string) (m map[string]any, err error) {
 	g, err := s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(version), r.Definition, r.Definition == s.definition)
 	if err == nil {
 		src.Part(func() { m, err = g.by.Object(src) })

@@ -19,7 +19,7 @@ import (
 	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
 
-	"github.com/crdkit/crdkit/internal/handlerinfo"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // decider is implemented by the handlers of admission.NewHandler.
@@ -57,7 +57,7 @@ func (p *Plugin) Register(plugins *apiadmission.Plugins) {
 // admission.NewHandler and is not wrapped by another handler.
 func (p *Plugin) Handle(h http.Handler) {
 	var ok bool
-	if p.decider, ok = handlerinfo.Inner(h).(decider); !ok {
+	if p.decider, ok = served.Inner(h).(decider); !ok {
 		panic(fmt.Errorf("plugin: %s: the handler is a %T, expected one of admission.NewHandler", p.name, h))
 	}
 }

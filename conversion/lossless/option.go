@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 	"github.com/crdkit/crdkit/internal/lost"
 )
 
@@ -26,8 +26,8 @@ type Option func(*lost.Settings)
 // It is an error if the definitions cannot be read, if a CRD has no schema, or if none has a
 // schema of the hub version.
 func ListMapKeys(definitions []byte) Option {
-	read := sync.OnceValues(func() (map[schema.GroupVersionKind]*listkeys.Tree, error) {
-		return listkeys.OfDefinitions(definitions)
+	read := sync.OnceValues(func() (map[schema.GroupVersionKind]*listmapkeys.Tree, error) {
+		return listmapkeys.OfDefinitions(definitions)
 	})
 	return func(s *lost.Settings) {
 		keys, err := read()

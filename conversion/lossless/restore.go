@@ -16,7 +16,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/gvk"
-	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 	"github.com/crdkit/crdkit/internal/lost"
 )
 
@@ -113,7 +113,7 @@ func restore[S, H runtime.Object](ctx context.Context, r *lost.Restorer, spoke, 
 		}
 		kind.Version = version
 		keys, err := r.ListKeys(kind)
-		return lost.Hub{Lists: keys, Maps: sync.OnceValue(func() *listkeys.Tree { return keys.Over(listkeys.OfType(hubType)) })}, err
+		return lost.Hub{Lists: keys, Maps: sync.OnceValue(func() *listmapkeys.Tree { return keys.Over(listmapkeys.OfType(hubType)) })}, err
 	}
 	r.Check = func(ctx context.Context, p lost.Payload) error { return hub.check(ctx, p, kind, r.Verify) }
 	restored, err := r.Restore(ctx, s.Without(Annotation), h, text)

@@ -8,7 +8,7 @@ import (
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f flat) error {
@@ -155,4 +155,4 @@ func (n *node) key(element any) string {
 }
 
 // always returns a source of one draw for a small value.
-func always(v uint64) *draw.Source { return draw.Of(slices.Repeat([]uint64{v}, 64)) }
+func always(v uint64) *choices.Source { return choices.Of(slices.Repeat([]uint64{v}, 64)) }

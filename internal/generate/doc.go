@@ -1,7 +1,7 @@
 // Package generate makes random objects that the structural schema of a CustomResourceDefinition
 // accepts, and objects that break a rule of it in one place.
 //
-// An object is a function of a stream of draws (see [github.com/crdkit/crdkit/internal/draw]),
+// An object is a function of a stream of draws (see [github.com/crdkit/crdkit/internal/choices]),
 // which are read once, into a tree with the shape of the object. Zeros make an object that has only
 // the required fields, with the least values, and smaller draws make a smaller object.
 //

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
@@ -33,10 +33,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	least, err := g.Object(draw.New(1, "", 0))
+	least, err := g.Object(choices.New(1, "", 0))
 	text, _ := json.Marshal(least)
 	fmt.Println(string(text), err)
-	refused, err := g.Outside(draw.New(1, "", 14))
+	refused, err := g.Outside(choices.New(1, "", 14))
 	fmt.Println(refused["replicas"], err)
 	// Output:
 	// {"apiVersion":"example.com/v1","kind":"Web","metadata":{"name":"a"},"replicas":0} <nil>

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // Generator makes objects of one version of a kind. It is safe for concurrent use if validate is.
@@ -19,7 +19,7 @@ type Generator struct {
 	root     *node
 	validate func(object map[string]any) field.ErrorList
 	targets  []Target
-	known    *draw.Tree // the draws of an accepted object
+	known    *choices.Tree // the draws of an accepted object
 	edges    *edges
 	checks   func() validation.SchemaValidator // of the whole schema
 
@@ -70,11 +70,11 @@ func (g *Generator) Targets() []Target { return g.targets }
 // Object makes an object: apiVersion, kind, metadata as an API server may have stored it,
 // and the rest by the schema. Integers are int64 and other numbers are float64, as in an
 // unstructured object.
-func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
+func (g *Generator) Object(src *choices.Source) (map[string]any, error) {
 	if object, err := g.try(src); err == nil {
 		return object, nil
 	}
-	object, err := g.try(draw.Replay(g.known))
+	object, err := g.try(choices.Replay(g.known))
 	if err != nil {
 		return nil, fmt.Errorf("%s: validate refuses an object that it accepted before: %w", g.kind, err)
 	}
@@ -82,7 +82,7 @@ func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
 }
 
 // try makes an object of draws that is accepted, perhaps after repairs.
-func (g *Generator) try(src *draw.Source) (map[string]any, error) {
+func (g *Generator) try(src *choices.Source) (map[string]any, error) {
 	m := newMaker(src)
 	m.texts = map[string]string{}
 	m.plan, m.budget = PlanOf(g.targets, src.Even()), Budget(src.Uint64())
@@ -100,7 +100,7 @@ const maxExplored = 500
 // explore finds an accepted object to fall back to, if possible the least one.
 func (g *Generator) explore() (err error) {
 	for i := range maxExplored {
-		src := draw.New(0, "", i)
+		src := choices.New(0, "", i)
 		if _, err = g.try(src); err == nil {
 			g.known = src.Tree()
 			return nil

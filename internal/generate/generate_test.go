@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/testobj"
 )
@@ -135,7 +135,7 @@ func (s *server) check(t testing.TB, object map[string]any) {
 func objectsOf(t testing.TB, g *Generator, n int) func(func(int, map[string]any) bool) {
 	return func(yield func(int, map[string]any) bool) {
 		for i := range n {
-			object, err := g.Object(draw.New(1, t.Name(), i))
+			object, err := g.Object(choices.New(1, t.Name(), i))
 			if err != nil {
 				t.Fatalf("object %d: %v", i, err)
 			}

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // Outside makes an object that breaks a rule of the schema in one place, but not a CEL rule,
 // because validate does not tell which of them refuses an object.
 //
 // It returns an error if it finds no such object.
-func (g *Generator) Outside(src *draw.Source) (map[string]any, error) {
+func (g *Generator) Outside(src *choices.Source) (map[string]any, error) {
 	which, how := src.Uint64(), src.Uint64()
 	var drawn map[string]any
 	var err error
@@ -94,7 +94,7 @@ func (g *Generator) spoil(p spot, how uint64) bool {
 	case free || kind == 3 && p.path != "":
 		p.set(runtime.DeepCopyJSONValue(oddities[pick(how, len(oddities))]))
 	default:
-		made, err := newMaker(draw.New(how, p.path, int(kind))).value(g.withoutValues(p))
+		made, err := newMaker(choices.New(how, p.path, int(kind))).value(g.withoutValues(p))
 		members, ok := made.(map[string]any)
 		if err != nil || isObject != ok {
 			return false

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 )
 
@@ -48,7 +48,7 @@ func TestOutside_BreaksEachRule(t *testing.T) {
 			g := s.generator(t)
 			var all strings.Builder
 			for i := range 200 {
-				object, err := g.Outside(draw.New(1, t.Name(), i))
+				object, err := g.Outside(choices.New(1, t.Name(), i))
 				if err != nil && !strings.Contains(schema, "v: {") {
 					t.Skip("there is no rule")
 				}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 )
 
@@ -34,7 +34,7 @@ func TestGenerator_LargeSchemas(t *testing.T) {
 				s.check(t, object)
 			}
 			for i := range 10 {
-				object, err := g.Outside(draw.New(1, t.Name(), i))
+				object, err := g.Outside(choices.New(1, t.Name(), i))
 				expect.NoError(t, err)
 				s.refused(t, object)
 			}
@@ -62,7 +62,7 @@ func BenchmarkObject(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				i++
-				if _, err := g.Object(draw.New(1, name, i)); err != nil {
+				if _, err := g.Object(choices.New(1, name, i)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -76,7 +76,7 @@ func BenchmarkObject(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				i++
-				if _, err := g.Object(draw.New(1, name, i)); err != nil {
+				if _, err := g.Object(choices.New(1, name, i)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -7,12 +7,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // maker makes values of draws.
 type maker struct {
-	*draw.Source
+	*choices.Source
 	left   int     // values that may be made
 	deep   int     // the number of searches around this one
 	budget float64 // the largest number of leaves of the current value
@@ -30,7 +30,7 @@ const maxValues = 1 << 15
 
 var errTooMuchWork = errors.New("too much work: the schema's anyOf, oneOf and not are hard to satisfy")
 
-func newMaker(from *draw.Source) *maker {
+func newMaker(from *choices.Source) *maker {
 	return &maker{Source: from, left: maxValues, budget: usualBudget}
 }
 
@@ -45,7 +45,7 @@ func (m *maker) drawFor(planned bool) uint64 {
 }
 
 // with calls do with a maker that has another source of draws.
-func (m *maker) with(from *draw.Source, do func(m *maker)) {
+func (m *maker) with(from *choices.Source, do func(m *maker)) {
 	other := *m
 	other.Source, other.deep = from, m.deep+1
 	do(&other)
@@ -93,7 +93,7 @@ func (m *maker) find(n *node) (any, error) {
 		if try >= 4 {
 			which = scatter(which, try)
 		}
-		m.with(draw.New(which, "", try), func(m *maker) { value, err = m.variant(n, which) })
+		m.with(choices.New(which, "", try), func(m *maker) { value, err = m.variant(n, which) })
 		if err == nil && n.accepts(value) {
 			return value, nil
 		}
@@ -158,7 +158,7 @@ func (n *node) number(draw uint64) (any, error) {
 }
 
 // Anything makes a value of any type that JSON has, up to a depth: an empty text for zeros.
-func Anything(src *draw.Source, depth int) any { return newMaker(src).anything(depth) }
+func Anything(src *choices.Source, depth int) any { return newMaker(src).anything(depth) }
 
 // anything makes a value of any type up to a depth, but null only within another value. At depth
 // zero, objects have no fields, because pruning drops them below additionalProperties: true.

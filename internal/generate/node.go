@@ -10,7 +10,7 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 type kind string
@@ -104,7 +104,7 @@ func (c *compiler) build(path string, s *structuralschema.Structural) *node {
 	}
 	n.rules = c.rules[path]
 	if n.err = c.fill(n, s); n.err == nil && (n.search || n.kind == kindString || n.kind == kindNumber) {
-		_, n.err = newMaker(draw.Replay(nil)).value(n)
+		_, n.err = newMaker(choices.Replay(nil)).value(n)
 	}
 	return n
 }

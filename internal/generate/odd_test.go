@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 )
 
@@ -78,7 +78,7 @@ func TestGenerator_Deterministic(t *testing.T) {
 	s := schemaOf(t, strings.Replace(toppings, "%s", `, x-kubernetes-validations: [{rule: "!has(self.note) || !has(self.size)"}]`, 1))
 	g, again := s.generator(t), s.generator(t)
 	for i, object := range objectsOf(t, g, 300) {
-		other, err := again.Object(draw.New(1, t.Name(), i))
+		other, err := again.Object(choices.New(1, t.Name(), i))
 		expect.NoError(t, err)
 		if diff := cmp.Diff(object, other); diff != "" {
 			t.Fatalf("object %d (-first +again):\n%s", i, diff)
@@ -94,10 +94,10 @@ func TestGenerator_Concurrent(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 20 {
-				if _, err := g.Object(draw.New(uint64(i), "", j)); err != nil {
+				if _, err := g.Object(choices.New(uint64(i), "", j)); err != nil {
 					t.Error(err)
 				}
-				if _, err := g.Outside(draw.New(uint64(i), "", j)); err != nil {
+				if _, err := g.Outside(choices.New(uint64(i), "", j)); err != nil {
 					t.Error(err)
 				}
 			}

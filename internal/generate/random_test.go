@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -108,7 +108,7 @@ func TestGenerator_RandomSchemas(t *testing.T) {
 			}
 			for j := range 5 {
 				rules++
-				object, err := g.Outside(draw.New(1, t.Name(), 1+j))
+				object, err := g.Outside(choices.New(1, t.Name(), 1+j))
 				if err != nil {
 					continue // a rule may be a tautology, or about what cannot be
 				}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // maxRepairs bounds how often an object is validated and repaired.
@@ -53,7 +53,7 @@ type spot struct {
 
 // least returns the value that zeros make, or nil.
 func least(n *node) any {
-	v, err := newMaker(draw.Replay(nil)).value(n)
+	v, err := newMaker(choices.Replay(nil)).value(n)
 	if err != nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 )
 
@@ -57,7 +57,7 @@ func TestGenerator_Zeros(t *testing.T) {
 		},
 	} {
 		g := schemaOf(t, c.schema).generator(t)
-		got, err := g.Object(draw.Replay(nil))
+		got, err := g.Object(choices.Replay(nil))
 		expect.NoError(t, err)
 		if diff := cmp.Diff(decoded(t, c.want), got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -118,21 +118,21 @@ func TestGenerator_Shrinks(t *testing.T) {
 		for with, rules := range rules {
 			t.Run(c.name+" "+with, func(t *testing.T) {
 				g := schemaOf(t, strings.Replace(toppings, "%s", rules, 1)).generator(t)
-				try := func(src *draw.Source) (draw.Found[map[string]any], bool) {
+				try := func(src *choices.Source) (choices.Found[map[string]any], bool) {
 					object, err := g.Object(src)
 					expect.NoError(t, err)
-					return draw.Found[map[string]any]{Value: object, Size: len(text(object)), Tree: src.Tree()}, c.holds(object)
+					return choices.Found[map[string]any]{Value: object, Size: len(text(object)), Tree: src.Tree()}, c.holds(object)
 				}
 				want := decoded(t, `{`+metadata+`, "spec": `+c.want+`}`)
 				shrunk := 0
 				for i := 0; i < 2000 && shrunk < 5; i++ {
-					found, ok := try(draw.New(1, c.name, i))
+					found, ok := try(choices.New(1, c.name, i))
 					if !ok {
 						continue
 					}
 					shrunk++
-					least, tries := draw.Shrink(draw.Shrinker{Tries: 4000, Time: time.Minute}, found, func(tree *draw.Tree) (draw.Found[map[string]any], bool) {
-						return try(draw.Replay(tree))
+					least, tries := choices.Shrink(choices.Shrinker{Tries: 4000, Time: time.Minute}, found, func(tree *choices.Tree) (choices.Found[map[string]any], bool) {
+						return try(choices.Replay(tree))
 					})
 					t.Logf("from %d to %d in %d tries", found.Size, least.Size, tries)
 					// Another name of one letter is smaller than the one that is wanted.
@@ -152,18 +152,18 @@ func TestGenerator_ShrinksLargeSchema(t *testing.T) {
 	s := gatewayAPI(t)["HTTPRoute"]
 	g := s.generator(t)
 	for i := range 100 {
-		try := func(src *draw.Source) (draw.Found[map[string]any], bool) {
+		try := func(src *choices.Source) (choices.Found[map[string]any], bool) {
 			object, err := g.Object(src)
 			expect.NoError(t, err)
-			found := draw.Found[map[string]any]{Value: object, Size: len(text(object)), Tree: src.Tree()}
+			found := choices.Found[map[string]any]{Value: object, Size: len(text(object)), Tree: src.Tree()}
 			return found, strings.Contains(text(specOf(object)), `"sectionName"`)
 		}
-		found, ok := try(draw.New(1, t.Name(), i))
+		found, ok := try(choices.New(1, t.Name(), i))
 		if !ok {
 			continue
 		}
-		least, tries := draw.Shrink(draw.Shrinker{Tries: 3000}, found, func(tree *draw.Tree) (draw.Found[map[string]any], bool) {
-			return try(draw.Replay(tree))
+		least, tries := choices.Shrink(choices.Shrinker{Tries: 3000}, found, func(tree *choices.Tree) (choices.Found[map[string]any], bool) {
+			return try(choices.Replay(tree))
 		})
 		t.Logf("from %d to %d in %d tries", found.Size, least.Size, tries)
 		if tries > 600 {

@@ -1,4 +1,4 @@
-// Package jsondiff compares two decoded JSON values position by position. Package threeway also finds
+// Package jsondiff compares two decoded JSON values position by position. Package merge also finds
 // elements that have moved.
 package jsondiff
 

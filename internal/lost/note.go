@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/crdkit/crdkit/internal/merge"
 	"github.com/crdkit/crdkit/internal/rawjson"
-	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // Annotation is the key of the annotation.
@@ -58,7 +58,7 @@ type note struct {
 // Annotate adds the annotation to the annotations of a spoke, in the first form that the API server
 // accepts: readable, compressed, or compressed with hashes of list elements. Spoke and hub are the
 // versions. Of is the hash of the spoke.
-func Annotate(annotations map[string]string, spoke, hub, of string, changes threeway.Changes) error {
+func Annotate(annotations map[string]string, spoke, hub, of string, changes merge.Changes) error {
 	head := rawjson.AppendQuote([]byte(`{"spoke":`), spoke)
 	head = rawjson.AppendQuote(append(head, `,"hub":`...), hub)
 	head = rawjson.AppendQuote(append(head, `,"of":`...), of)

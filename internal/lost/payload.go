@@ -10,8 +10,8 @@ import (
 	"maps"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/merge"
 	"github.com/crdkit/crdkit/internal/rawjson"
-	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // Payload holds the parts of an object that a conversion may change. The body is a JSON object of
@@ -56,12 +56,12 @@ func (p Payload) Document() ([]byte, error) {
 }
 
 // Read reads the payload as one object, with its labels and annotations.
-func (p Payload) Read() (threeway.Object, error) {
+func (p Payload) Read() (merge.Object, error) {
 	document, err := p.Document()
 	if err != nil {
-		return threeway.Object{}, err
+		return merge.Object{}, err
 	}
-	return threeway.Read(document)
+	return merge.Read(document)
 }
 
 // payloadOf returns the payload of a document: see [Payload.Document].

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
-	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 	"github.com/crdkit/crdkit/internal/logtext"
-	"github.com/crdkit/crdkit/internal/threeway"
+	"github.com/crdkit/crdkit/internal/merge"
 )
 
 // Restorer restores the fields of an annotation.
@@ -29,9 +29,9 @@ type Restorer struct {
 
 // Hub is the hub for which an annotation was made.
 type Hub struct {
-	From, To Convert               // from and to the hub of this release; nil if it is the same
-	Lists    *listkeys.Tree        // the keys of the lists of the hub of this release
-	Maps     func() *listkeys.Tree // which objects have fields of any name
+	From, To Convert                  // from and to the hub of this release; nil if it is the same
+	Lists    *listmapkeys.Tree        // the keys of the lists of the hub of this release
+	Maps     func() *listmapkeys.Tree // which objects have fields of any name
 }
 
 func same(_ context.Context, p Payload) (Payload, error) { return p, nil }
@@ -69,7 +69,7 @@ func (r *Restorer) restore(ctx context.Context, spoke, hub Payload, text string)
 			return Payload{}, fmt.Errorf("gzip: %w", err)
 		}
 	}
-	changes, err := threeway.Parse(n.Lost)
+	changes, err := merge.Parse(n.Lost)
 	if err != nil {
 		return Payload{}, err
 	}
@@ -87,7 +87,7 @@ func (r *Restorer) restore(ctx context.Context, spoke, hub Payload, text string)
 	if len(changes) == 0 {
 		return hub, nil
 	}
-	m := merge{Restorer: r, spoke: n.Spoke, then: then, work: 4<<20 + 32*len(hub.Body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
+	m := merging{Restorer: r, spoke: n.Spoke, then: then, work: 4<<20 + 32*len(hub.Body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
 	if m.base, err = then.To(ctx, hub); err == nil {
 		m.own, err = m.toSpoke(ctx, hub)
 	}
@@ -97,13 +97,13 @@ func (r *Restorer) restore(ctx context.Context, spoke, hub Payload, text string)
 	return m.restore(ctx, changes)
 }
 
-// merge applies the changes of an annotation to a hub object. It leaves out changes that
+// merging applies the changes of an annotation to a hub object. It leaves out changes that
 // would change the spoke, because they contradict an edit of the user.
-type merge struct {
+type merging struct {
 	*Restorer
-	changes  threeway.Changes
-	modes    []threeway.Mode // of the changes, in the next attempt
-	spoke    string          // its version
+	changes  merge.Changes
+	modes    []merge.Mode // of the changes, in the next attempt
+	spoke    string       // its version
 	then     Hub
 	work     int     // how many bytes may be converted to find out which single changes show
 	hub      Payload // without any changes
@@ -118,7 +118,7 @@ type merge struct {
 // spoke that the hub object is converted to, and the hub object that this spoke is converted to.
 // The last two are compared, because the functions may not restore the object exactly.
 type views struct {
-	written, spoke, hub threeway.Object
+	written, spoke, hub merge.Object
 }
 
 // outcome is the result of applying some changes.
@@ -130,17 +130,17 @@ type outcome struct {
 
 // restore applies the changes that do not change the spoke. If the spoke has not been
 // edited, all of them must be applied.
-func (m *merge) restore(ctx context.Context, changes threeway.Changes) (Payload, error) {
+func (m *merging) restore(ctx context.Context, changes merge.Changes) (Payload, error) {
 	if m.unedited {
 		m.changes = changes
 		return m.all(ctx)
 	}
 	m.changes = changes.Parts()
-	m.modes = slices.Repeat([]threeway.Mode{threeway.Never}, len(m.changes))
-	good, err := m.add(ctx, &outcome{hub: m.hub}, m.changes.Choices(), threeway.Unedited)
+	m.modes = slices.Repeat([]merge.Mode{merge.Never}, len(m.changes))
+	good, err := m.add(ctx, &outcome{hub: m.hub}, m.changes.Choices(), merge.Unedited)
 	if err == nil && len(good.void) > 0 {
 		// A void note shows nowhere, so its value may still be one that only the hub can express.
-		good, err = m.add(ctx, good, good.void, threeway.Always)
+		good, err = m.add(ctx, good, good.void, merge.Always)
 	}
 	if err != nil {
 		return Payload{}, err
@@ -151,8 +151,8 @@ func (m *merge) restore(ctx context.Context, changes threeway.Changes) (Payload,
 // all applies all changes to an object whose spoke has not been edited. The converted
 // object may still differ from the original, because functions of another release may have
 // converted it.
-func (m *merge) all(ctx context.Context) (Payload, error) {
-	m.modes = slices.Repeat([]threeway.Mode{threeway.Always}, len(m.changes))
+func (m *merging) all(ctx context.Context) (Payload, error) {
+	m.modes = slices.Repeat([]merge.Mode{merge.Always}, len(m.changes))
 	made, err := m.attempt(ctx)
 	if err != nil {
 		return Payload{}, err
@@ -178,10 +178,10 @@ func (m *merge) all(ctx context.Context) (Payload, error) {
 
 // add applies more changes, which were left out or void, in another mode. It returns the
 // outcome with the changes that do not change the spoke.
-func (m *merge) add(ctx context.Context, good *outcome, more []int, mode threeway.Mode) (*outcome, error) {
-	leave := threeway.Never
-	if mode == threeway.Always {
-		leave = threeway.Unedited // they are void then
+func (m *merging) add(ctx context.Context, good *outcome, more []int, mode merge.Mode) (*outcome, error) {
+	leave := merge.Never
+	if mode == merge.Always {
+		leave = merge.Unedited // they are void then
 	}
 	// All of them, and then without those that are nearest to what shows.
 	var blamed [][]int
@@ -204,7 +204,7 @@ func (m *merge) add(ctx context.Context, good *outcome, more []int, mode threewa
 
 // acquit applies those changes that were left out only because they were blamed together with
 // others: each round tries one part of each set.
-func (m *merge) acquit(ctx context.Context, good *outcome, blamed [][]int, mode, leave threeway.Mode) (*outcome, error) {
+func (m *merging) acquit(ctx context.Context, good *outcome, blamed [][]int, mode, leave merge.Mode) (*outcome, error) {
 	var untried [][][]int // the parts of each set
 	for _, some := range blamed {
 		if len(some) > 1 {
@@ -241,7 +241,7 @@ func (m *merge) acquit(ctx context.Context, good *outcome, blamed [][]int, mode,
 }
 
 // set sets the mode of some changes.
-func (m *merge) set(some []int, mode threeway.Mode) {
+func (m *merging) set(some []int, mode merge.Mode) {
 	for _, i := range some {
 		m.modes[i] = mode
 	}
@@ -249,11 +249,11 @@ func (m *merge) set(some []int, mode threeway.Mode) {
 
 // try applies the changes. If they change the spoke, it returns sets of active changes that may
 // have caused this; otherwise nil.
-func (m *merge) try(ctx context.Context, active []int) (*outcome, [][]int, error) {
+func (m *merging) try(ctx context.Context, active []int) (*outcome, [][]int, error) {
 	made, err := m.attempt(ctx)
 	switch {
 	case err == nil:
-	case m.modes[active[0]] == threeway.Always && ctx.Err() == nil:
+	case m.modes[active[0]] == merge.Always && ctx.Err() == nil:
 		return nil, [][]int{active}, nil // the functions reject the changes: they contradict an edit
 	default:
 		return nil, nil, err
@@ -272,7 +272,7 @@ func (m *merge) try(ctx context.Context, active []int) (*outcome, [][]int, error
 }
 
 // attempt applies the changes, and converts the result to the spoke.
-func (m *merge) attempt(ctx context.Context) (*outcome, error) {
+func (m *merging) attempt(ctx context.Context) (*outcome, error) {
 	document, err := m.base.Document()
 	if err != nil {
 		return nil, err
@@ -295,14 +295,14 @@ func (m *merge) attempt(ctx context.Context) (*outcome, error) {
 }
 
 // toSpoke converts to the spoke, without the annotations that no user edits.
-func (m *merge) toSpoke(ctx context.Context, hub Payload) (Payload, error) {
+func (m *merging) toSpoke(ctx context.Context, hub Payload) (Payload, error) {
 	spoke, err := m.ToSpoke(ctx, hub)
 	return spoke.Without(Annotation).Without(m.Copies...), err
 }
 
 // shows returns the differences between the hub object with and without changes, as far as
 // the spoke shows them.
-func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, error) {
+func (m *merging) shows(ctx context.Context, made *outcome) (merge.Changes, error) {
 	if made.spoke.SameMetadata(m.own) && bytes.Equal(made.spoke.Body, m.own.Body) {
 		return nil, nil
 	}
@@ -327,13 +327,13 @@ func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, err
 }
 
 // view makes the views.
-func (m *merge) view(ctx context.Context) (err error) {
+func (m *merging) view(ctx context.Context) (err error) {
 	hub, err := m.ToHub(ctx, m.own)
 	if err != nil {
 		return unrelated{err}
 	}
 	m.views = &views{}
-	for object, from := range map[*threeway.Object]Payload{&m.views.written: m.written, &m.views.spoke: m.own, &m.views.hub: hub} {
+	for object, from := range map[*merge.Object]Payload{&m.views.written: m.written, &m.views.spoke: m.own, &m.views.hub: hub} {
 		if *object, err = from.Read(); err != nil {
 			return err
 		}

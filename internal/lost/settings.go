@@ -8,21 +8,21 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 )
 
 // Settings are what the options of package conversion/lossless set.
 type Settings struct {
-	Keys   []map[schema.GroupVersionKind]*listkeys.Tree // of the definitions of each ListMapKeys
-	Copies []string                                     // the annotations of HubCopy
-	Drop   bool                                         // an invalid annotation
-	Verify func(ctx context.Context, hub []byte) error  // may be nil
-	Errs   []error                                      // the mistakes in the options
+	Keys   []map[schema.GroupVersionKind]*listmapkeys.Tree // of the definitions of each ListMapKeys
+	Copies []string                                        // the annotations of HubCopy
+	Drop   bool                                            // an invalid annotation
+	Verify func(ctx context.Context, hub []byte) error     // may be nil
+	Errs   []error                                         // the mistakes in the options
 }
 
 // ListKeys returns the keys of the lists of a hub, of any version if its version is empty. Definitions
 // without a schema of the hub are an error.
-func (s *Settings) ListKeys(hub schema.GroupVersionKind) (keys *listkeys.Tree, err error) {
+func (s *Settings) ListKeys(hub schema.GroupVersionKind) (keys *listmapkeys.Tree, err error) {
 	for _, defined := range s.Keys {
 		found := defined[hub]
 		for kind, tree := range defined {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/randfill"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/roundtrip"
 	"github.com/crdkit/crdkit/roundtrip/gofuzz"
 	"github.com/crdkit/crdkit/test/expect"
@@ -33,7 +33,7 @@ func TestFuncs_OfAnOperator(t *testing.T) {
 var withoutPartial = roundtrip.SkipLaw(roundtrip.Partial, "a machine without minCPU gets one")
 
 // fill fills a value by functions alone, without those of package roundtrip.
-func fill(v any, src *draw.Source, functions ...any) {
+func fill(v any, src *choices.Source, functions ...any) {
 	f := randfill.New().NilChance(0.2).NumElements(0, 3).RandSource(src)
 	for _, list := range gofuzz.Funcs(functions...) {
 		f.Funcs(list.(func(serializer.CodecFactory) []any)(serializer.NewCodecFactory(runtime.NewScheme()))...)
@@ -50,10 +50,10 @@ func fill(v any, src *draw.Source, functions ...any) {
 func TestFuncs_Deterministic(t *testing.T) {
 	different := map[string]bool{}
 	for i := range 50 {
-		src := draw.New(1, "name", i)
+		src := choices.New(1, "name", i)
 		var m, again oldMachine
 		fill(&m, src, machineFuncs)
-		fill(&again, draw.Replay(src.Tree()), machineFuncs)
+		fill(&again, choices.Replay(src.Tree()), machineFuncs)
 		want, err := json.Marshal(m)
 		expect.NoError(t, err)
 		got, err := json.Marshal(again)
@@ -73,7 +73,7 @@ func TestFuncs_ReachTheOthers(t *testing.T) {
 	taints, labels := 0, 0
 	for i := range 50 {
 		var m oldMachine
-		fill(&m, draw.New(1, "name", i), machineFuncs)
+		fill(&m, choices.New(1, "name", i), machineFuncs)
 		if m.Name != "randfill" || m.Spec.Template.Name != "randfill" || string(m.Spec.Extra.Raw) != `"randfill"` {
 			t.Fatalf("not filled by randfill: %+v", m)
 		}
@@ -99,7 +99,7 @@ func TestFuncs_ReachTheOthers(t *testing.T) {
 // A function for a type of roundtrip takes its place.
 func TestFuncs_TypeOfRoundtrip(t *testing.T) {
 	var m oldMachine
-	fill(&m, draw.New(1, "name", 1),
+	fill(&m, choices.New(1, "name", 1),
 		func(m *oldMachine, c fuzz.Continue) { c.FuzzNoCustom(m) },
 		func(r *runtime.RawExtension, c fuzz.Continue) { r.Raw = []byte(`"gofuzz"`) })
 	if got := string(m.Spec.Extra.Raw); got != `"gofuzz"` {
@@ -118,7 +118,7 @@ func TestFuncs_EitherLibrary(t *testing.T) {
 	taints, labels := 0, 0
 	for i := range 20 {
 		var m oldMachine
-		fill(&m, draw.New(1, "name", i), mixed)
+		fill(&m, choices.New(1, "name", i), mixed)
 		for _, taint := range m.Spec.Taints {
 			if taints++; taint.Key != "randfill" {
 				t.Fatalf("the last function for a type does not count: %+v", taint)
@@ -140,9 +140,9 @@ func TestFuncs_EitherLibrary(t *testing.T) {
 func TestFuncs_Zeros(t *testing.T) {
 	type tree struct{ Left, Right *tree }
 	var m oldMachine
-	fill(&m, draw.Replay(nil), machineFuncs)
+	fill(&m, choices.Replay(nil), machineFuncs)
 	var root tree
-	fill(&root, draw.Replay(nil), func(t *tree, c fuzz.Continue) {
+	fill(&root, choices.Replay(nil), func(t *tree, c fuzz.Continue) {
 		if c.Intn(2) == 1 {
 			c.FuzzNoCustom(t)
 		}

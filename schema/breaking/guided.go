@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/internal/generate"
 	"github.com/crdkit/crdkit/internal/shrink"
 )
@@ -314,6 +314,6 @@ func leastObject(kind runtimeschema.GroupVersionKind, s *structuralschema.Struct
 	if err != nil {
 		return nil
 	}
-	object, _ := g.Object(draw.Replay(nil)) // nil with an error
+	object, _ := g.Object(choices.Replay(nil)) // nil with an error
 	return object
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/internal/jsondiff"
 	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/shrink"
@@ -165,7 +165,7 @@ func (w *worker) generate(k *kind) map[string]any {
 		object = pick(w.random, k.samples)
 	} else {
 		var err error
-		object, err = k.makers[w.made%len(k.makers)].Object(draw.New(w.seed, fmt.Sprint(k.gvk, w.number), w.made))
+		object, err = k.makers[w.made%len(k.makers)].Object(choices.New(w.seed, fmt.Sprint(k.gvk, w.number), w.made))
 		if err != nil {
 			w.abort(err)
 			return map[string]any{}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/test/expect"
 )
 
@@ -45,7 +45,7 @@ func TestSuite_Deterministic(t *testing.T) {
 
 func TestMutation_LeavesTheObjectAlone(t *testing.T) {
 	for i := range 200 {
-		m := newMaker(draw.New(1, t.Name(), i))
+		m := newMaker(choices.New(1, t.Name(), i))
 		o := object{"spec": object{"a": []any{int64(1), object{"b": "c"}}, "d": nil}, "status": object{"x": 1.5}}
 		before := clone(o)
 		_ = m.mutate(o)

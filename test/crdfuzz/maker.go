@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // object is an object of JSON, and so is a schema. Numbers are int64, float64, or
@@ -17,10 +17,10 @@ type object = map[string]any
 // maker draws. A draw of zero is the ordinary thing.
 type maker struct {
 	*rand.Rand
-	draws *draw.Source // of the randomness
+	draws *choices.Source // of the randomness
 }
 
-func newMaker(src *draw.Source) maker { return maker{rand.New(src), src} }
+func newMaker(src *choices.Source) maker { return maker{rand.New(src), src} }
 
 // rarely is true once in n times.
 func (m maker) rarely(n int) bool { return m.Intn(n) == n-1 }

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/schema"
 )
 
@@ -40,7 +40,7 @@ func NewObjects(definition []byte) (Objects, error) {
 // Make returns an object in a version, without apiVersion, kind and metadata: one that is valid, one
 // that is not quite, or anything. The seed chooses it.
 func (all Objects) Make(seed uint64, version string) map[string]any {
-	o := newMaker(draw.New(seed, version, 1)).object(all[version])
+	o := newMaker(choices.New(seed, version, 1)).object(all[version])
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
 		delete(o, name)
 	}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/internal/generate"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/test/differential"
@@ -31,7 +31,7 @@ type Made struct {
 // Suite makes suite number i of a seed, with so many cases.
 func Suite(seed uint64, i, cases int) (*Made, error) {
 	made := &Made{Name: fmt.Sprintf("seed %d, definition %d", seed, i)}
-	m := newMaker(draw.New(seed, "definition", i+1))
+	m := newMaker(choices.New(seed, "definition", i+1))
 	definition := m.definition(fmt.Sprintf("s%d.wild.example.com", i))
 	var err error
 	if made.Raw, err = typed(definition); err != nil {
@@ -62,7 +62,7 @@ func Suite(seed uint64, i, cases int) (*Made, error) {
 	}
 	for k := range cases {
 		// Each has a stream of its own, so that it can be made without the others.
-		m := newMaker(draw.New(seed, fmt.Sprintf("case %d of", k), i+1))
+		m := newMaker(choices.New(seed, fmt.Sprintf("case %d of", k), i+1))
 		s.Cases = append(s.Cases, m.request(now, then))
 	}
 	made.Suite = s

@@ -10,7 +10,7 @@ import (
 	kubeversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/crdkit/crdkit/internal/crd"
-	"github.com/crdkit/crdkit/internal/handlerinfo"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // definition is a declared CustomResourceDefinition.
@@ -126,7 +126,7 @@ func (s *settings) assignConversions() {
 }
 
 func (s *settings) assignConversion(c *conversionWebhook) {
-	known, _ := handlerinfo.By(c.handler)
+	known, _ := served.By(c.handler)
 	if len(known.Conversions) == 0 {
 		s.errorf("%s: handler without conversions, expected one of conversion.NewHandler", c)
 	}

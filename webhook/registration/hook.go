@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdkit/crdkit/internal/handlerinfo"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 type hookKind string
@@ -153,14 +153,14 @@ func (s *settings) defaultNamespaces(rules []admissionregistrationv1.RuleWithOpe
 
 // completeRules generates the rules from the handler, unless they are set.
 func (s *settings) completeRules(h *hook) {
-	known, ok := handlerinfo.By(h.handler)
+	known, ok := served.By(h.handler)
 	if !ok || len(known.Functions) == 0 {
 		if ok || len(h.Rules) == 0 {
 			s.errorf("%s: handler without functions, expected one of admission.NewHandler: or set Rules", h)
 		}
 		return
 	}
-	mutates := slices.ContainsFunc(known.Functions, func(f handlerinfo.Function) bool { return f.Mutates })
+	mutates := slices.ContainsFunc(known.Functions, func(f served.Function) bool { return f.Mutates })
 	switch {
 	case mutates && h.kind == validating:
 		s.errorf("%s: handler with functions of Mutate, but the API server refuses a patch from a validating webhook: register it with Mutating", h)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	kubeversion "k8s.io/apimachinery/pkg/version"
 
-	"github.com/crdkit/crdkit/internal/handlerinfo"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // requests are the requests for a resource in a version.
@@ -24,7 +24,7 @@ type requests struct {
 
 // rules returns the rules for the functions of a webhook, always in the same order. exact
 // reports whether its match policy is Exact.
-func (s *settings) rules(h *hook, functions []handlerinfo.Function, exact bool) []admissionregistrationv1.RuleWithOperations {
+func (s *settings) rules(h *hook, functions []served.Function, exact bool) []admissionregistrationv1.RuleWithOperations {
 	operations := map[requests][]string{}
 	for _, f := range functions {
 		for _, op := range f.Operations {
@@ -51,7 +51,7 @@ func (s *settings) rules(h *hook, functions []handlerinfo.Function, exact bool) 
 // prefers a rule that matches exactly (GetMatchKind in
 // apiserver/pkg/admission/plugin/webhook/matchconditions and generic/webhook.go), so it
 // would not convert such requests, and not call the other functions.
-func versionsBeside(f handlerinfo.Function, functions []handlerinfo.Function) (versions []string) {
+func versionsBeside(f served.Function, functions []served.Function) (versions []string) {
 	for _, other := range functions {
 		if other.Kind != f.Kind || other.Subresource != f.Subresource || !slices.Contains(other.Operations, f.Operations[0]) {
 			continue
@@ -66,7 +66,7 @@ func versionsBeside(f handlerinfo.Function, functions []handlerinfo.Function) (v
 }
 
 // requests returns the requests for which a function is called.
-func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
+func (s *settings) requests(f served.Function) ([]requests, error) {
 	if f.Kind.Empty() {
 		return nil, errors.New("function of every kind: name the kind with ForKind of package admission, or set Rules")
 	}
@@ -111,7 +111,7 @@ var builtInGroups = sets.New(
 )
 
 // builtIn returns the requests for a kind without a CRD.
-func builtIn(f handlerinfo.Function) ([]requests, error) {
+func builtIn(f served.Function) ([]requests, error) {
 	if strings.Contains(f.Kind.Group, ".") && !builtInGroups.Has(f.Kind.Group) {
 		return nil, fmt.Errorf("function for %s: no CustomResourceDefinition: add it to CRDs, or set Rules", f.Kind)
 	}

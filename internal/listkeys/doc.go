@@ -1,7 +1,0 @@
-// Package listkeys knows which members identify the elements of lists: what a schema
-// says in x-kubernetes-list-map-keys, and what the Go types of Kubernetes say.
-//
-//	keys := listkeys.OfSchema(schema)
-//
-// It does not look into objects.
-package listkeys
