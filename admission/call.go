@@ -23,14 +23,14 @@ type call struct {
 	handler *handler
 	request
 	response
-	memory *memory
-	seen   []seen
-	mu     sync.Mutex // a function may have started goroutines, which use the call concurrently
+	buffers *buffers
+	seen    []seen
+	mu      sync.Mutex // a function may have started goroutines, which use the call concurrently
 }
 
-// memory is the memory of a call, which the next call reuses.
-type memory struct {
-	codec.Memory
+// buffers are those of a call, which the next call reuses.
+type buffers struct {
+	codec.Arena
 	before, after []byte // the JSON of an object
 }
 
@@ -87,7 +87,7 @@ func (h *handler) check(kind schema.GroupVersionKind, subresource string) error 
 
 // decode returns an object of the request in a representation, converted to the wanted version if
 // necessary. old marks the stored object.
-func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, wanted schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
+func (c *call) decode(ctx context.Context, m *codec.Arena, text []byte, wanted schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
 	converted, err := c.inVersion(ctx, text, wanted, old)
 	if err != nil {
 		return nil, err

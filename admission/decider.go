@@ -32,7 +32,7 @@ func (d decider) Wants(kind schema.GroupKind, subresource string, mutate bool) b
 // JSON in the version of its kind. It returns the response, without a patch, and the mutated
 // object, or nil if it stays as it is. An error leaves the request undecided.
 func (d decider) Decide(ctx context.Context, asked *admissionv1.AdmissionRequest, mutate bool) (response *admissionv1.AdmissionResponse, mutated []byte, err error) {
-	c := &call{handler: d.handler, memory: &memory{}, request: request{
+	c := &call{handler: d.handler, buffers: &buffers{}, request: request{
 		uid: asked.UID, kind: schema.GroupVersionKind(asked.Kind), operation: asked.Operation, subresource: asked.SubResource,
 		namespace: asked.Namespace, name: asked.Name, user: asked.UserInfo.Username,
 		object: asked.Object.Raw, oldObject: asked.OldObject.Raw, decoded: asked,

@@ -72,25 +72,25 @@ func (c *call) mutate(ctx context.Context, more bool) error {
 // more is true, later functions see the result.
 func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) error {
 	wanted, as := chain[0].kindFor(c), chain[0].representation
-	obj, err := c.decode(ctx, &c.memory.Memory, c.object, wanted, as, false)
+	obj, err := c.decode(ctx, &c.buffers.Arena, c.object, wanted, as, false)
 	if err != nil {
 		return c.asBadRequest(err)
 	}
-	before, err := c.encode(ctx, c.memory.before[:0], obj, wanted, as)
+	before, err := c.encode(ctx, c.buffers.before[:0], obj, wanted, as)
 	if err != nil {
 		return err
 	}
-	c.memory.before = before
+	c.buffers.before = before
 	for _, f := range chain {
 		if err := c.callFunction(ctx, wanted, func(ctx context.Context) error { return f.mutate(ctx, obj) }); err != nil {
 			return err
 		}
 	}
-	after, err := c.encode(ctx, c.memory.after[:0], obj, wanted, as)
+	after, err := c.encode(ctx, c.buffers.after[:0], obj, wanted, as)
 	if err != nil {
 		return err
 	}
-	c.memory.after = after
+	c.buffers.after = after
 	if bytes.Equal(before, after) {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, wanted 
 		if k := obj.GetObjectKind(); k.GroupVersionKind() != wanted {
 			k.SetGroupVersionKind(wanted)
 		}
-		text, err = as.Append(&c.memory.Memory, b, obj)
+		text, err = as.Append(&c.buffers.Arena, b, obj)
 		return err
 	})
 	return text, err

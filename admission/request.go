@@ -251,7 +251,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 	if as == nil {
 		as = codec.New().Form(t)
 	}
-	obj, err := c.decode(ctx, &codec.Memory{}, text, kind, as, true)
+	obj, err := c.decode(ctx, &codec.Arena{}, text, kind, as, true)
 	if err != nil {
 		return old, stored(err)
 	}

@@ -127,7 +127,7 @@ func (c *call) decodeCached(ctx context.Context, f *function, text []byte, old b
 			return s.obj, nil
 		}
 	}
-	obj, err := c.decode(ctx, &c.memory.Memory, text, kind, f.representation, old)
+	obj, err := c.decode(ctx, &c.buffers.Arena, text, kind, f.representation, old)
 	if err == nil {
 		c.seen = append(c.seen, seen{f.representation, kind, old, obj})
 	}

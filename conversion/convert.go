@@ -36,7 +36,7 @@ func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVers
 	c := r.newConverter()
 	traced := c.trace(ctx)
 	o, cursor := &object{}, rawjson.NewCursor(text)
-	o.parse(&c.memory, r.metadata, &cursor)
+	o.parse(&c.arena, r.metadata, &cursor)
 	if err := cursor.End(); err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: not a JSON object: %w", o, to, err)
 	}
@@ -56,7 +56,7 @@ type converter struct {
 	before   *metav1.ObjectMeta // its metadata, which functions must not change
 	route    *route             // of the last object
 
-	memory  codec.Memory
+	arena   codec.Arena
 	source  []byte // the body of the object
 	body    []byte // that was encoded
 	whole   []byte // an object that is decoded
@@ -207,7 +207,7 @@ func (c *converter) decode(form *codec.Form, t metav1.TypeMeta, p payload) (obj 
 			return nil, err
 		}
 	}
-	if obj, err = form.Decode(&c.memory, text); err == nil && !form.Map {
+	if obj, err = form.Decode(&c.arena, text); err == nil && !form.Map {
 		setMetadata(obj, t, &c.object.meta, p.Labels, p.Annotations)
 	}
 	return obj, err
@@ -220,7 +220,7 @@ func (c *converter) blank(form *codec.Form, t metav1.TypeMeta, p payload) (runti
 		p.Body = []byte("{}")
 		return c.decode(form, t, p)
 	}
-	obj := form.New(&c.memory)
+	obj := form.New(&c.arena)
 	setMetadata(obj, t, &c.object.meta, maps.Clone(p.Labels), maps.Clone(p.Annotations))
 	return obj, nil
 }
@@ -253,6 +253,6 @@ func (c *converter) metadata(obj runtime.Object, t metav1.TypeMeta) (labels, ann
 
 // encode returns the body of an object.
 func (c *converter) encode(form *codec.Form, obj runtime.Object) (_ []byte, err error) {
-	c.body, err = form.AppendBody(&c.memory, c.body[:0], obj)
+	c.body, err = form.AppendBody(&c.arena, c.body[:0], obj)
 	return c.body, err
 }

@@ -23,7 +23,7 @@ type step struct {
 	// transform, if it is set, converts the payload of an object instead of the function: AddFields and
 	// Lossless set it.
 	transform func(ctx context.Context, c *converter, p payload) (payload, error)
-	// shares is set if the function may let out share memory with in: see [trace.Call].
+	// shares is set if the function may let out share memory with in: see [conversiontrace.Call].
 	shares bool
 	// plain is the step without [Lossless], or nil if the step is not lossless.
 	plain *step

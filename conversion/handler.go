@@ -202,7 +202,7 @@ func (h *handler) convertPart(ctx context.Context, c *converter, o *object, p *p
 	p.text = c.text[:0]
 	cursor := rawjson.NewCursor(p.list)
 	for more := true; more; more = cursor.Next('[') {
-		o.parse(&c.memory, h.registry.metadata, &cursor)
+		o.parse(&c.arena, h.registry.metadata, &cursor)
 		if !h.convertNext(ctx, c, o, p, to) {
 			return
 		}

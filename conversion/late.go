@@ -59,7 +59,7 @@ func (h *handler) lateError(objects []byte, to schema.GroupVersion) (schema.Grou
 	cursor := rawjson.NewCursor(objects)
 	cursor.Enter('[')
 	cursor.Next('[')
-	first.parse(&codec.Memory{}, h.registry.metadata, &cursor)
+	first.parse(&codec.Arena{}, h.registry.metadata, &cursor)
 	others := ""
 	if cursor.Next('[') {
 		others = " and others"

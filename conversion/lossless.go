@@ -232,7 +232,7 @@ func (l *losslessSpoke) omits(c *converter, hub, back []byte) bool {
 	if unknown, err := kjson.UnmarshalStrict(hub, obj); err != nil || len(unknown) > 0 {
 		return false
 	}
-	text, err := c.memory.Encode(obj)
+	text, err := c.arena.Encode(obj)
 	if err != nil {
 		return false
 	}

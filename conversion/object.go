@@ -64,7 +64,7 @@ func (o *object) body(dst []byte) []byte {
 
 // parse reads the object at the cursor in one pass. After an error of the object or
 // of the cursor, the object holds the members that could be read.
-func (o *object) parse(m *codec.Memory, metadata codec.Decoder, c *rawjson.Cursor) {
+func (o *object) parse(m *codec.Arena, metadata codec.Decoder, c *rawjson.Cursor) {
 	*o = object{metadata: noMetadata, labels: o.labels[:0], annotations: o.annotations[:0], members: o.members[:0]}
 	begin := c.Offset()
 	for c.Enter('{'); c.Next('{'); {
@@ -96,7 +96,7 @@ func (o *object) parse(m *codec.Memory, metadata codec.Decoder, c *rawjson.Curso
 
 // parseMetadata reads the metadata at the cursor. It does not decode managedFields, which
 // may be larger than the rest of the object.
-func (o *object) parseMetadata(m *codec.Memory, metadata codec.Decoder, c *rawjson.Cursor) error {
+func (o *object) parseMetadata(m *codec.Arena, metadata codec.Decoder, c *rawjson.Cursor) error {
 	o.metadata, o.meta = noMetadata, metav1.ObjectMeta{}
 	begin := c.Offset()
 	switch c.Begins() {

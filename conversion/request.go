@@ -39,7 +39,7 @@ func readRequest(req *review.Request, c *converter) (asked request, err error) {
 	for name := range req.Members {
 		switch string(name) {
 		case "desiredAPIVersion":
-			desired, _ = c.memory.String(&req.Cursor)
+			desired, _ = c.arena.String(&req.Cursor)
 		case "objects":
 			err = asked.readObjects(req, c)
 		default:
@@ -76,7 +76,7 @@ func (asked *request) readObjects(req *review.Request, c *converter) error {
 		switch {
 		case !req.Large:
 			c.objects = slices.Grow(c.objects, 1)[:n+1]
-			c.objects[n].parse(&c.memory, c.registry.metadata, cursor)
+			c.objects[n].parse(&c.arena, c.registry.metadata, cursor)
 		case cursor.Begins() != '{':
 			cursor.Enter('{') // an error
 		default:

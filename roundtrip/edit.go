@@ -36,7 +36,7 @@ func (m members) withMetadata(metadata members) ([]byte, error) {
 
 // edit gives top-level members of an object the values that they have in another one, or none, if
 // that has none; except for those that each object has. A member stays if its bit is set, so that
-// the small numbers which draw.Shrink tries change most members.
+// the small numbers which choices.Shrink tries change most members.
 func edit(object, as []byte, keep uint64) ([]byte, error) {
 	edited, _, err := decodeMembers(object)
 	others, _, errOthers := decodeMembers(as)

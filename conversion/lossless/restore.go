@@ -168,7 +168,7 @@ func viewOf(obj runtime.Object) (*view, error) {
 
 // payload encodes the object.
 func (v *view) payload() (lost.Payload, error) {
-	var m codec.Memory
+	var m codec.Arena
 	text, err := m.Encode(v.object)
 	if err != nil {
 		return lost.Payload{}, err
@@ -209,7 +209,7 @@ func (v *view) check(ctx context.Context, p lost.Payload, kind schema.GroupVersi
 		return err
 	}
 	made.object.GetObjectKind().SetGroupVersionKind(kind)
-	text, err := new(codec.Memory).Encode(made.object)
+	text, err := new(codec.Arena).Encode(made.object)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ type measurement struct {
 func BenchmarkDecode(b *testing.B) {
 	for _, of := range measured() {
 		b.Run(of.name, func(b *testing.B) {
-			decode, m, text := New().Decoder(of.t), &Memory{}, []byte(of.text)
+			decode, m, text := New().Decoder(of.t), &Arena{}, []byte(of.text)
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -73,7 +73,7 @@ func BenchmarkEncode(b *testing.B) {
 	for _, of := range measured() {
 		b.Run(of.name, func(b *testing.B) {
 			codecs := New()
-			encode, m, v := codecs.Encoder(of.t), &Memory{}, reflect.New(of.t).Elem()
+			encode, m, v := codecs.Encoder(of.t), &Arena{}, reflect.New(of.t).Elem()
 			c := rawjson.NewCursor([]byte(of.text))
 			if err := codecs.Decoder(of.t)(m, &c, v); err != nil {
 				b.Fatal(err)

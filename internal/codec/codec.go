@@ -30,7 +30,7 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 	if len(without) > 0 && t.Kind() == reflect.Struct && !jsontype.DecodesItself(t) {
 		decode = c.decoders.structOf(t, without)
 	}
-	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
+	return func(m *Arena, c *rawjson.Cursor, v reflect.Value) error {
 		begin := *c
 		if decode(m, c, pointerTo(v, t)) == nil && c.Err() == nil {
 			return nil
@@ -67,7 +67,7 @@ func (c *Codecs) EncoderWithout(t reflect.Type, names ...string) (e Encoder, ok 
 
 // fromTheTop returns an encoder of values that are not inside others.
 func fromTheTop(t reflect.Type, encode encoder) Encoder {
-	return func(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
+	return func(m *Arena, b []byte, v reflect.Value) ([]byte, error) {
 		m.depth = 0
 		return encode(m, b, pointerTo(v, t))
 	}

@@ -41,11 +41,11 @@ func dropDuplicates(text []byte) []byte {
 // A Decoder decodes the value at a cursor into an addressable zero value of its type, as
 // [Decode] does, with the last of duplicate members. The error is that of Decode; if the
 // value is not JSON it is that of the cursor.
-type Decoder func(m *Memory, c *rawjson.Cursor, v reflect.Value) error
+type Decoder func(m *Arena, c *rawjson.Cursor, v reflect.Value) error
 
 // decoder decodes the value at a cursor to where p points. For anything unusual it returns an
 // error, and Decode decodes the value.
-type decoder func(m *Memory, c *rawjson.Cursor, p pointer) error
+type decoder func(m *Arena, c *rawjson.Cursor, p pointer) error
 
 var errFallback = errors.New("not for this decoder")
 
@@ -64,7 +64,7 @@ func (d *decoders) of(t reflect.Type) decoder {
 		*made = d.make(t)
 	}
 	if *made == nil { // t is recursive, and its decoder is being made
-		return func(m *Memory, c *rawjson.Cursor, p pointer) error { return (*made)(m, c, p) }
+		return func(m *Arena, c *rawjson.Cursor, p pointer) error { return (*made)(m, c, p) }
 	}
 	return *made
 }
@@ -110,7 +110,7 @@ func (d *decoders) make(t reflect.Type) decoder {
 // byReference returns the decoder of the types that have no other one: API types have no unsigned or
 // small numbers, by the API conventions.
 func byReference(t reflect.Type) decoder {
-	return func(_ *Memory, c *rawjson.Cursor, p pointer) error { return Decode(c.Value(), p.as(t)) }
+	return func(_ *Arena, c *rawjson.Cursor, p pointer) error { return Decode(c.Value(), p.as(t)) }
 }
 
 // itself returns the decoder of a type that has its own.
@@ -118,12 +118,12 @@ func itself(t reflect.Type) decoder {
 	if t.Name() == "" {
 		// Decode does not find the methods that a struct without a name gets from what it
 		// embeds, unless it begins there.
-		return func(*Memory, *rawjson.Cursor, pointer) error { return errFallback }
+		return func(*Arena, *rawjson.Cursor, pointer) error { return errFallback }
 	}
 	if t.Kind() == reflect.Interface || !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return byReference(t)
 	}
-	return func(_ *Memory, c *rawjson.Cursor, p pointer) error {
+	return func(_ *Arena, c *rawjson.Cursor, p pointer) error {
 		text := c.Value()
 		if text == nil {
 			return errFallback
@@ -134,7 +134,7 @@ func itself(t reflect.Type) decoder {
 
 // A null leaves the zero value, whatever the type.
 
-func decodeBool(_ *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeBool(_ *Arena, c *rawjson.Cursor, p pointer) error {
 	switch first := c.Begins(); first {
 	case 't', 'f':
 		*at[bool](p) = first == 't'
@@ -146,7 +146,7 @@ func decodeBool(_ *Memory, c *rawjson.Cursor, p pointer) error {
 	return nil
 }
 
-func decodeInt[T int | int32 | int64](_ *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeInt[T int | int32 | int64](_ *Arena, c *rawjson.Cursor, p pointer) error {
 	null := c.Begins() == 'n'
 	text := c.Value()
 	if null {
@@ -160,7 +160,7 @@ func decodeInt[T int | int32 | int64](_ *Memory, c *rawjson.Cursor, p pointer) e
 	return nil
 }
 
-func decodeFloat(_ *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeFloat(_ *Arena, c *rawjson.Cursor, p pointer) error {
 	first := c.Begins()
 	text := c.Value()
 	if first == 'n' {
@@ -174,7 +174,7 @@ func decodeFloat(_ *Memory, c *rawjson.Cursor, p pointer) error {
 	return nil
 }
 
-func decodeString(m *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeString(m *Arena, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '"' {
 		return nullOrFallback(c)
 	}
@@ -188,7 +188,7 @@ func decodeString(m *Memory, c *rawjson.Cursor, p pointer) error {
 
 func (d *decoders) pointer(t reflect.Type) decoder {
 	elem, alloc := d.of(t.Elem()), d.allocator(t.Elem())
-	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
+	return func(m *Arena, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() == 'n' {
 			c.Value()
 			return nil
@@ -204,7 +204,7 @@ func (d *decoders) slice(t reflect.Type) decoder {
 		return decodeStrings
 	}
 	elem, size := d.of(t.Elem()), t.Elem().Size()
-	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
+	return func(m *Arena, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '[' {
 			return nullOrFallback(c)
 		}
@@ -240,7 +240,7 @@ func left(c rawjson.Cursor) int {
 }
 
 // decodeStrings is slice for the most frequent type. Many lists share one allocation.
-func decodeStrings(m *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeStrings(m *Arena, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '[' {
 		return nullOrFallback(c)
 	}
@@ -270,7 +270,7 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 		return decodeStringMap
 	}
 	elem := d.of(t.Elem())
-	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
+	return func(m *Arena, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '{' {
 			return nullOrFallback(c)
 		}
@@ -295,7 +295,7 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 }
 
 // decodeStringMap is mapOf for the most frequent type.
-func decodeStringMap(m *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeStringMap(m *Arena, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '{' {
 		return nullOrFallback(c)
 	}
@@ -314,7 +314,7 @@ func decodeStringMap(m *Memory, c *rawjson.Cursor, p pointer) error {
 }
 
 // decodeTime decodes a timestamp as metav1.Time does.
-func decodeTime(_ *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeTime(_ *Arena, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '"' {
 		return nullOrFallback(c)
 	}
@@ -352,7 +352,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 		return byReference(t)
 	}
 	members := d.members(fields, without)
-	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
+	return func(m *Arena, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '{' {
 			return nullOrFallback(c)
 		}
@@ -394,7 +394,7 @@ func (d *decoders) members(fields jsontype.Fields, without []string) []memberDec
 		members[i] = memberDecoder{name: f.JSON, guess: append(rawjson.Quote(f.JSON), ':'), offset: f.Offset}
 		switch below, it := under(without, f.JSON); {
 		case it:
-			members[i].decode = func(_ *Memory, c *rawjson.Cursor, _ pointer) error { c.Value(); return nil }
+			members[i].decode = func(_ *Arena, c *rawjson.Cursor, _ pointer) error { c.Value(); return nil }
 		case below != nil && f.Type.Kind() == reflect.Struct && !jsontype.DecodesItself(f.Type):
 			members[i].decode = d.structOf(f.Type, below)
 		default:

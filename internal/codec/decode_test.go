@@ -201,7 +201,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		var quick, sure everything
 		c := rawjson.NewCursor(text)
-		err := decode(&Memory{}, &c, reflect.ValueOf(&quick).Elem())
+		err := decode(&Arena{}, &c, reflect.ValueOf(&quick).Elem())
 		if want := Decode(dropDuplicates(text), &sure); fmt.Sprint(err) != fmt.Sprint(want) {
 			t.Fatalf("%q: the decoder says %v, Decode %v", text, err, want)
 		}
@@ -220,7 +220,7 @@ func TestDecoder_APIObjectsWithoutFallback(t *testing.T) {
 	for _, of := range measured() {
 		v, sure := reflect.New(of.t), reflect.New(of.t)
 		c := rawjson.NewCursor([]byte(of.text))
-		if err := codecs.decoders.of(of.t)(&Memory{}, &c, pointerTo(v.Elem(), of.t)); err != nil {
+		if err := codecs.decoders.of(of.t)(&Arena{}, &c, pointerTo(v.Elem(), of.t)); err != nil {
 			t.Errorf("%s: %v", of.name, err)
 		}
 		expect.NoError(t, Decode([]byte(of.text), sure.Interface()))
@@ -231,7 +231,7 @@ func TestDecoder_APIObjectsWithoutFallback(t *testing.T) {
 }
 
 func TestMemory_NeverOverwritesWhatWasDecoded(t *testing.T) {
-	decode, m := New().Decoder(reflect.TypeFor[kinds]()), &Memory{}
+	decode, m := New().Decoder(reflect.TypeFor[kinds]()), &Arena{}
 	text := func(i int) []byte {
 		return fmt.Appendf(nil, `{"word":"w%[1]d","pf":%[1]d,"pWord":"p%[1]d","pStrings":["s%[1]d","t"],"pointers":[{"name":"n%[1]d","quantity":%[1]d},{"name":"o"}],"tags":{"a":"%[1]d"}}`, i)
 	}
@@ -266,7 +266,7 @@ func TestDecoder_AllocatesLongListAtOnce(t *testing.T) {
 		text := `{"items":[` + strings.TrimSuffix(strings.Repeat(` {"name":"x"} ,`, n), ",") + `]}`
 		var got list
 		c := rawjson.NewCursor([]byte(text))
-		if err := decode(&Memory{}, &c, reflect.ValueOf(&got).Elem()); err != nil || c.End() != nil || len(got.Items) != n {
+		if err := decode(&Arena{}, &c, reflect.ValueOf(&got).Elem()); err != nil || c.End() != nil || len(got.Items) != n {
 			t.Fatalf("%d elements: got %d, %v", n, len(got.Items), err)
 		}
 		if n > 1000 && cap(got.Items) > n+n/8 {
@@ -283,5 +283,5 @@ func TestDecoder_OtherTypePanics(t *testing.T) {
 		}
 	}()
 	c := rawjson.NewCursor([]byte(`{}`))
-	_ = decode(&Memory{}, &c, reflect.ValueOf(&pizza{}).Elem())
+	_ = decode(&Arena{}, &c, reflect.ValueOf(&pizza{}).Elem())
 }

@@ -5,7 +5,7 @@
 //	codecs := codec.New()
 //	decode, encode := codecs.Decoder(t), codecs.Encoder(t)
 //
-//	m := &codec.Memory{}
+//	m := &codec.Arena{}
 //	err := decode(m, &cursor, value)
 //	text, err = encode(m, nil, value)
 //

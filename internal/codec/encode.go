@@ -20,10 +20,10 @@ import (
 
 // An Encoder appends an addressable value to b as JSON that is the same as that of encoding/json, but
 // without escapes for HTML. It calls encoding/json for unusual types.
-type Encoder func(m *Memory, b []byte, v reflect.Value) ([]byte, error)
+type Encoder func(m *Arena, b []byte, v reflect.Value) ([]byte, error)
 
 // encoder is an Encoder of the value that p points to.
-type encoder func(m *Memory, b []byte, p pointer) ([]byte, error)
+type encoder func(m *Arena, b []byte, p pointer) ([]byte, error)
 
 // encoders makes the encoders of types, each once: types may be recursive.
 type encoders map[reflect.Type]*encoder
@@ -38,7 +38,7 @@ func (e encoders) of(t reflect.Type) encoder {
 	}
 	if *made == nil { // t is recursive, and its encoder is being made
 		// a value that holds itself has no end: encoding/json returns an error too
-		return func(m *Memory, b []byte, p pointer) ([]byte, error) {
+		return func(m *Arena, b []byte, p pointer) ([]byte, error) {
 			if m.depth++; m.depth > maxDepth {
 				return b, errTooDeep
 			}
@@ -63,7 +63,7 @@ func (e encoders) make(t reflect.Type) encoder {
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return func(_ *Memory, b []byte, p pointer) ([]byte, error) {
+		return func(_ *Arena, b []byte, p pointer) ([]byte, error) {
 			return strconv.AppendBool(b, *at[bool](p)), nil
 		}
 	case reflect.Int:
@@ -76,7 +76,7 @@ func (e encoders) make(t reflect.Type) encoder {
 		return encodeFloat
 	case reflect.String:
 		if t != reflect.TypeFor[json.Number]() {
-			return func(_ *Memory, b []byte, p pointer) ([]byte, error) {
+			return func(_ *Arena, b []byte, p pointer) ([]byte, error) {
 				return rawjson.AppendQuote(b, *at[string](p)), nil
 			}
 		}
@@ -100,7 +100,7 @@ func (e encoders) make(t reflect.Type) encoder {
 
 // byEncodingJSON returns the encoder of the types that have no other one.
 func (e encoders) byEncodingJSON(t reflect.Type) encoder {
-	return func(m *Memory, b []byte, p pointer) ([]byte, error) {
+	return func(m *Arena, b []byte, p pointer) ([]byte, error) {
 		text, err := m.Encode(p.as(t))
 		return append(b, text...), err
 	}
@@ -112,7 +112,7 @@ func (e encoders) itself(t reflect.Type) encoder {
 	if t.Kind() == reflect.Interface || !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
 		return byEncodingJSON
 	}
-	return func(m *Memory, b []byte, p pointer) ([]byte, error) {
+	return func(m *Arena, b []byte, p pointer) ([]byte, error) {
 		text, err := p.as(t).(json.Marshaler).MarshalJSON()
 		if err != nil || !compact(text) {
 			return byEncodingJSON(m, b, p)
@@ -130,7 +130,7 @@ func compact(text []byte) bool {
 	return len(text) > 0 && len(c.Value()) == len(text)
 }
 
-func encodeInt[T int | int32 | int64](_ *Memory, b []byte, p pointer) ([]byte, error) {
+func encodeInt[T int | int32 | int64](_ *Arena, b []byte, p pointer) ([]byte, error) {
 	n := *at[T](p)
 	if 0 <= n && n < 10 {
 		return append(b, '0'+byte(n)), nil
@@ -139,7 +139,7 @@ func encodeInt[T int | int32 | int64](_ *Memory, b []byte, p pointer) ([]byte, e
 }
 
 // encodeTime writes a timestamp as metav1.Time does.
-func encodeTime(_ *Memory, b []byte, p pointer) ([]byte, error) {
+func encodeTime(_ *Arena, b []byte, p pointer) ([]byte, error) {
 	t := at[metav1.Time](p)
 	if t.IsZero() {
 		return append(b, "null"...), nil
@@ -148,7 +148,7 @@ func encodeTime(_ *Memory, b []byte, p pointer) ([]byte, error) {
 }
 
 // encodeFloat writes a float as encoding/json and JavaScript do.
-func encodeFloat(m *Memory, b []byte, p pointer) ([]byte, error) {
+func encodeFloat(m *Arena, b []byte, p pointer) ([]byte, error) {
 	f := *at[float64](p)
 	if abs := math.Abs(f); !(abs < 1e21) || abs < 1e-6 && f != 0 {
 		text, err := m.Encode(f)
@@ -159,7 +159,7 @@ func encodeFloat(m *Memory, b []byte, p pointer) ([]byte, error) {
 
 func (e encoders) pointer(t reflect.Type) encoder {
 	elem := e.of(t.Elem())
-	return func(m *Memory, b []byte, p pointer) ([]byte, error) {
+	return func(m *Arena, b []byte, p pointer) ([]byte, error) {
 		to := *at[pointer](p)
 		if to == (pointer{}) {
 			return append(b, "null"...), nil
@@ -170,7 +170,7 @@ func (e encoders) pointer(t reflect.Type) encoder {
 
 func (e encoders) slice(t reflect.Type) encoder {
 	elem, size := e.of(t.Elem()), t.Elem().Size()
-	return func(m *Memory, b []byte, p pointer) (_ []byte, err error) {
+	return func(m *Arena, b []byte, p pointer) (_ []byte, err error) {
 		l := at[list](p)
 		if l.first == (pointer{}) {
 			return append(b, "null"...), nil
@@ -193,7 +193,7 @@ func (e encoders) mapOf(t reflect.Type) encoder {
 		return encodeStringMap
 	}
 	elem := e.of(t.Elem())
-	return func(m *Memory, b []byte, p pointer) (_ []byte, err error) {
+	return func(m *Arena, b []byte, p pointer) (_ []byte, err error) {
 		v := p.value(t)
 		if v.IsNil() {
 			return append(b, "null"...), nil
@@ -243,7 +243,7 @@ func needsAddress(t reflect.Type) bool {
 }
 
 // encodeStringMap is mapOf for the most frequent type.
-func encodeStringMap(m *Memory, b []byte, p pointer) ([]byte, error) {
+func encodeStringMap(m *Arena, b []byte, p pointer) ([]byte, error) {
 	strings := *at[map[string]string](p)
 	if strings == nil {
 		return append(b, "null"...), nil
@@ -276,7 +276,7 @@ func (e encoders) members(fields jsontype.Fields) encoder {
 	for i, f := range fields {
 		members[i] = memberEncoder{"," + string(rawjson.Quote(f.JSON)) + ":", f.Offset, omission(f), e.of(f.Type)}
 	}
-	return func(m *Memory, b []byte, p pointer) (_ []byte, err error) {
+	return func(m *Arena, b []byte, p pointer) (_ []byte, err error) {
 		begin := len(b)
 		for i := range members {
 			member := &members[i]
@@ -297,7 +297,7 @@ func (e encoders) members(fields jsontype.Fields) encoder {
 }
 
 // Encode encodes a value with encoding/json. The text is good until the next call.
-func (m *Memory) Encode(value any) ([]byte, error) {
+func (m *Arena) Encode(value any) ([]byte, error) {
 	m.encoded.Reset()
 	e := json.NewEncoder(&m.encoded)
 	e.SetEscapeHTML(false)

@@ -47,7 +47,7 @@ type byRef struct{ N int }
 func (b *byRef) IsZero() bool { return b.N == 7 }
 
 // same compares what the encoder and encoding/json make of a value.
-func sameText(t *testing.T, m *Memory, encode Encoder, value any) {
+func sameText(t *testing.T, m *Arena, encode Encoder, value any) {
 	t.Helper()
 	got, err := encode(m, nil, reflect.ValueOf(value).Elem())
 	var want bytes.Buffer
@@ -83,7 +83,7 @@ func TestEncoder_LikeEncodingJSON(t *testing.T) {
 		{Float: math.NaN()},
 		{Floats: map[string]float64{"x": math.Inf(-1)}},
 	} {
-		sameText(t, &Memory{}, encode, &value)
+		sameText(t, &Arena{}, encode, &value)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestEncoder_NoJSON(t *testing.T) {
 		C chan int   `json:"c,omitempty"`
 		X complex128 `json:"x,omitempty"`
 	}
-	sameText(t, &Memory{}, New().Encoder(reflect.TypeFor[strange]()), &strange{})
+	sameText(t, &Arena{}, New().Encoder(reflect.TypeFor[strange]()), &strange{})
 }
 
 // An object that can be read can be written, however deep it is.
@@ -104,7 +104,7 @@ func TestEncoder_Deep(t *testing.T) {
 	}
 	text := strings.Repeat(`{"next":`, 5000) + "{}" + strings.Repeat("}", 5000)
 	c := rawjson.NewCursor([]byte(text))
-	m, n := &Memory{}, &node{}
+	m, n := &Arena{}, &node{}
 	expect.NoError(t, New().Decoder(reflect.TypeFor[node]())(m, &c, reflect.ValueOf(n).Elem()))
 	if got, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(n).Elem()); err != nil || string(got) != text {
 		t.Errorf("%v, %d bytes", err, len(got))
@@ -115,7 +115,7 @@ func TestEncoder_ObjectHoldsItself(t *testing.T) {
 	type node struct{ Next *node }
 	loop := &node{}
 	loop.Next = loop
-	m := &Memory{}
+	m := &Arena{}
 	_, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(loop).Elem())
 	expect.ErrorContains(t, err, "contains itself")
 }
@@ -131,6 +131,6 @@ func FuzzEncode(f *testing.F) {
 		if Decode(text, &value) != nil {
 			return
 		}
-		sameText(t, &Memory{}, encode, &value)
+		sameText(t, &Arena{}, encode, &value)
 	})
 }

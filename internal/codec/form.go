@@ -19,7 +19,7 @@ type Form struct {
 	// Whole is set if Decode needs a whole object, because it is a map, or the type has its own decoder.
 	Whole bool
 
-	allocate func(m *Memory) pointer
+	allocate func(m *Arena) pointer
 	decode   Decoder
 	encode   Encoder
 	body     Encoder // encode without what [AppendBody] leaves out; nil if it has to do that
@@ -41,14 +41,14 @@ func (c *Codecs) Form(t reflect.Type) *Form {
 }
 
 // New returns an empty object.
-func (f *Form) New(m *Memory) runtime.Object {
+func (f *Form) New(m *Arena) runtime.Object {
 	return f.value(m).Interface().(runtime.Object)
 }
 
-func (f *Form) value(m *Memory) reflect.Value { return reflect.NewAt(f.Type.Elem(), f.allocate(m).p) }
+func (f *Form) value(m *Arena) reflect.Value { return reflect.NewAt(f.Type.Elem(), f.allocate(m).p) }
 
 // Decode returns a new object that has what the JSON text of an object has.
-func (f *Form) Decode(m *Memory, text []byte) (runtime.Object, error) {
+func (f *Form) Decode(m *Arena, text []byte) (runtime.Object, error) {
 	if f.Map {
 		obj := &unstructured.Unstructured{}
 		err := Decode(text, &obj.Object)
@@ -71,7 +71,7 @@ func (f *Form) Decode(m *Memory, text []byte) (runtime.Object, error) {
 }
 
 // Append appends the JSON of an object.
-func (f *Form) Append(m *Memory, b []byte, obj runtime.Object) ([]byte, error) {
+func (f *Form) Append(m *Arena, b []byte, obj runtime.Object) ([]byte, error) {
 	if f.Map {
 		text, err := m.Encode(obj.(*unstructured.Unstructured).Object)
 		return append(b, text...), err
@@ -80,7 +80,7 @@ func (f *Form) Append(m *Memory, b []byte, obj runtime.Object) ([]byte, error) {
 }
 
 // AppendBody appends the JSON of an object without its apiVersion, kind and metadata. b is empty.
-func (f *Form) AppendBody(m *Memory, b []byte, obj runtime.Object) ([]byte, error) {
+func (f *Form) AppendBody(m *Arena, b []byte, obj runtime.Object) ([]byte, error) {
 	if f.body != nil {
 		return f.body(m, b, reflect.ValueOf(obj).Elem())
 	}

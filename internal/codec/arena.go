@@ -9,9 +9,9 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Memory is for the decoders and encoders of one Codecs, in one goroutine. Decoded values share
+// Arena has the memory and the buffers of the decoders and encoders of one Codecs, in one goroutine. Decoded values share
 // allocations of up to 16 KiB, and are never overwritten.
-type Memory struct {
+type Arena struct {
 	cursor  rawjson.Cursor  // in the object that is decoded
 	strings strings.Builder // strings that are decoded
 	words   []string        // lists of strings that are decoded
@@ -26,7 +26,7 @@ type Memory struct {
 const maxAllocation = 16 << 10
 
 // intern copies text into a string. Many strings share one allocation.
-func (m *Memory) intern(text []byte) string {
+func (m *Arena) intern(text []byte) string {
 	if m.strings.Cap()-m.strings.Len() < len(text) {
 		if len(text) > maxAllocation/4 {
 			return string(text)
@@ -40,7 +40,7 @@ func (m *Memory) intern(text []byte) string {
 }
 
 // String decodes the string at the cursor; ok is false if the value is not a string.
-func (m *Memory) String(c *rawjson.Cursor) (s string, ok bool) {
+func (m *Arena) String(c *rawjson.Cursor) (s string, ok bool) {
 	if text, plain := c.Plain(); plain {
 		return m.intern(text), true
 	}
@@ -49,7 +49,7 @@ func (m *Memory) String(c *rawjson.Cursor) (s string, ok bool) {
 }
 
 // Name decodes the name that the cursor is at; ok is false if it is not Unicode.
-func (m *Memory) Name(c *rawjson.Cursor) (s string, ok bool) {
+func (m *Arena) Name(c *rawjson.Cursor) (s string, ok bool) {
 	name := c.Name()
 	return m.intern(name), utf8.Valid(name)
 }
@@ -61,11 +61,11 @@ type slab struct {
 }
 
 // allocator returns a function that returns a pointer to a zero value of a type.
-func (d *decoders) allocator(t reflect.Type) func(m *Memory) pointer {
+func (d *decoders) allocator(t reflect.Type) func(m *Arena) pointer {
 	id, size := d.slabs, t.Size()
 	d.slabs++
 	most := int(min(256, maxAllocation/max(1, size)))
-	return func(m *Memory) pointer {
+	return func(m *Arena) pointer {
 		for len(m.slabs) <= id {
 			m.slabs = append(m.slabs, slab{})
 		}
