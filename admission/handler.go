@@ -184,7 +184,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, erro
 		return nil, err
 	}
 	b, err := c.response.append(req.Begin(), c.uid, status)
-	// After a panic, which is never allowed, the memory may be in any state.
+	// After a panic, which is never allowed, the buffers may be in any state.
 	if status == nil && len(c.object)+len(c.oldObject) <= review.Small {
 		h.buffers.Put(m)
 	}
