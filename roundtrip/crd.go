@@ -51,7 +51,7 @@ func (c *config) definition(kind kubeschema.GroupKind) *schema.Definition {
 
 // checkDefinitions returns an error if a CRD lacks a version, or if no CRD is used.
 func (c *config) checkDefinitions(reg *conversion.Registry) error {
-	var faults []error
+	var errs []error
 	used := 0
 	for _, kind := range reg.Kinds() {
 		d := c.definition(kind.GroupKind)
@@ -61,17 +61,17 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 		used++
 		for _, v := range kind.Versions {
 			if !slices.Contains(d.Versions(), v) {
-				faults = append(faults, fmt.Errorf("roundtrip.CRD: the definition of %s has no version %s", kind.GroupKind, v))
+				errs = append(errs, fmt.Errorf("roundtrip.CRD: the definition of %s has no version %s", kind.GroupKind, v))
 			}
 		}
 	}
 	if len(c.definitions) > 0 && used == 0 {
-		faults = append(faults, errors.New("roundtrip.CRD: no definition is of a kind that the registry converts"))
+		errs = append(errs, errors.New("roundtrip.CRD: no definition is of a kind that the registry converts"))
 	}
 	if c.outside && used == 0 {
-		faults = append(faults, errors.New("roundtrip.CheckLaw: objects outside of a schema need one: see roundtrip.CRD"))
+		errs = append(errs, errors.New("roundtrip.CheckLaw: objects outside of a schema need one: see roundtrip.CRD"))
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // schemaGenerator makes objects that the API server would accept, without its defaults.

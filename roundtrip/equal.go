@@ -50,19 +50,19 @@ func (c *config) checkNormalizers(s *runtime.Scheme, all []conversion.Kind) erro
 			return k.GroupKind == gvk.GroupKind() && (gvk.Version == k.Hub || slices.Contains(k.Versions, gvk.Version))
 		})
 	}
-	var faults []error
+	var errs []error
 	for _, n := range c.normalizers {
 		if n.object == reflect.TypeFor[*unstructured.Unstructured]() {
 			continue
 		}
 		kinds, _, err := s.ObjectKinds(reflect.New(n.object.Elem()).Interface().(runtime.Object))
 		if err != nil {
-			faults = append(faults, fmt.Errorf("roundtrip.Normalize: %w", err))
+			errs = append(errs, fmt.Errorf("roundtrip.Normalize: %w", err))
 		} else if !slices.ContainsFunc(kinds, converted) {
-			faults = append(faults, fmt.Errorf("roundtrip.Normalize: the test does not convert %v", n.object))
+			errs = append(errs, fmt.Errorf("roundtrip.Normalize: the test does not convert %v", n.object))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
 // declared returns the reasons of the normalizers that the subject uses: those of the version

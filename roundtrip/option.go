@@ -34,7 +34,7 @@ type config struct {
 	history     []release // the definitions of earlier releases
 	refusals    []refusal
 	generators  map[schemaKey]schemaGenerator
-	faults      []error
+	errs        []error
 	began       time.Time // the test
 }
 
@@ -124,7 +124,7 @@ func SkipLaw(law Law, reason string) Option {
 
 // fault records an error of an option.
 func (c *config) fault(format string, args ...any) {
-	c.faults = append(c.faults, fmt.Errorf(format, args...))
+	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
 // newConfig returns the configuration of the options and the environment, and joins all their
@@ -135,7 +135,7 @@ func newConfig(opts []Option) (*config, error) {
 		opt(c)
 	}
 	c.override()
-	return c, errors.Join(c.faults...)
+	return c, errors.Join(c.errs...)
 }
 
 // newConfigFor is newConfig for the conversions of a registry, which must be complete.

@@ -281,14 +281,14 @@ func (s *subject) dropped(object, back []byte) *failure {
 	}
 	had, kept := leavesOf(object), leavesOf(written)
 	maps.Copy(kept, leavesOf(back))
-	var faults []error
+	var errs []error
 	for _, path := range slices.Sorted(maps.Keys(had)) {
 		zero := slices.Contains([]string{"null", `""`, "0", "false", "[]", "{}"}, had[path])
 		if _, ok := kept[path]; !ok && !zero {
-			faults = append(faults, fmt.Errorf("%s: the schema of %s keeps it, and its Go type drops it", path, s.path[0]))
+			errs = append(errs, fmt.Errorf("%s: the schema of %s keeps it, and its Go type drops it", path, s.path[0]))
 		}
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return &failure{err: err}
 	}
 	return nil

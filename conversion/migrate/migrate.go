@@ -274,7 +274,7 @@ func (e refused) Unwrap() error        { return e.error }
 // refusal returns an error for the objects that are still stored in an old version.
 func (r *Report) refusal(old []string) error {
 	text := fmt.Sprintf("status.storedVersions keeps %s: %d of %d objects could not be rewritten in %s: fix them, or what refuses them, and run again", strings.Join(old, ", "), r.Failed, r.Done(), r.Storage)
-	return refused{errors.Join(append([]error{errors.New(text)}, r.faults()...)...)}
+	return refused{errors.Join(append([]error{errors.New(text)}, r.errs()...)...)}
 }
 
 var errTooMany = errors.New("a hundred objects in a row failed")

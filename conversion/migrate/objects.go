@@ -96,10 +96,10 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 	}
 	opts := metav1.ListOptions{Limit: pageSize}
 	var n int64
-	last := ""         // the object that was listed last
-	turn := 0          // of which version
-	var faults []error // of the next object, one a version
-	for len(faults) < len(d.served) {
+	last := ""       // the object that was listed last
+	turn := 0        // of which version
+	var errs []error // of the next object, one a version
+	for len(errs) < len(d.served) {
 		v := d.served[turn%len(d.served)]
 		answers := maxAnswers
 		if opts.Limit > 1 {
@@ -122,13 +122,13 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 			continue
 		case err != nil:
 			opts.Limit = pageSize
-			faults = append(faults, fmt.Errorf("in %s: %w", v.Name, err))
+			errs = append(errs, fmt.Errorf("in %s: %w", v.Name, err))
 			turn++
 			continue
 		}
 		n += int64(len(list.Items))
 		expect(n, list.RemainingItemCount)
-		faults = nil
+		errs = nil
 		for i := range list.Items {
 			if err := f(listed{&list.Items[i], v.Name}); err != nil {
 				return err
@@ -144,24 +144,24 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 	if last != "" {
 		which = "the object after " + last
 	}
-	return fmt.Errorf("%s cannot be read in any served version: fix the conversion, or serve the version in which it is stored: %w", which, errors.Join(faults...))
+	return fmt.Errorf("%s cannot be read in any served version: fix the conversion, or serve the version in which it is stored: %w", which, errors.Join(errs...))
 }
 
 // now returns the current resourceVersion. A version that cannot be read may delay it only if there
 // is no other one.
 func (m *migrator) now(ctx context.Context, d *definition) (string, error) {
-	var faults []error
+	var errs []error
 	for _, answers := range []int{1, maxAnswers} {
-		faults = nil
+		errs = nil
 		for _, v := range d.served {
 			list, err := m.page(ctx, d.resource(v), metav1.ListOptions{Limit: 1}, answers)
 			if err == nil {
 				return list.ResourceVersion, nil
 			}
-			faults = append(faults, fmt.Errorf("listing the objects in %s: %w", v.Name, err))
+			errs = append(errs, fmt.Errorf("listing the objects in %s: %w", v.Name, err))
 		}
 	}
-	return "", errors.Join(faults...)
+	return "", errors.Join(errs...)
 }
 
 func continueOf(err error) string {

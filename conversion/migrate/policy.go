@@ -47,7 +47,7 @@ func (m *migrator) permitted(ctx context.Context, d *definition, subresources ..
 	for _, s := range subresources {
 		needs = append(needs, need{"patch", s})
 	}
-	var faults []error
+	var errs []error
 	for _, n := range needs {
 		var allowed bool
 		err := m.insist(ctx, func() error {
@@ -68,8 +68,8 @@ func (m *migrator) permitted(ctx context.Context, d *definition, subresources ..
 		}
 		if !allowed {
 			name := strings.TrimSuffix(d.Spec.Names.Plural+"/"+n.subresource, "/")
-			faults = append(faults, fmt.Errorf("%s: this user may not %s them in the whole cluster: PolicyRules (crdmigrate rules) has the rights", name, n.verb))
+			errs = append(errs, fmt.Errorf("%s: this user may not %s them in the whole cluster: PolicyRules (crdmigrate rules) has the rights", name, n.verb))
 		}
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }

@@ -50,16 +50,16 @@ func objectName(namespace, name string) string {
 // Unwrap returns Err.
 func (p Problem) Unwrap() error { return p.Err }
 
-// faults returns the problems as errors.
-func (r *Report) faults() []error {
-	var faults []error
+// errs returns the problems as errors.
+func (r *Report) errs() []error {
+	var errs []error
 	for _, p := range r.Problems {
-		faults = append(faults, p)
+		errs = append(errs, p)
 	}
 	if more := r.Failed - int64(len(r.Problems)); more > 0 {
-		faults = append(faults, fmt.Errorf("and %d more", more))
+		errs = append(errs, fmt.Errorf("and %d more", more))
 	}
-	return faults
+	return errs
 }
 
 const (

@@ -65,29 +65,29 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 		}
 		return 0, fmt.Errorf("no version %q, expected one of %s", version, strings.Join(names, ", "))
 	}
-	var faults []error
+	var errs []error
 	if v.Storage {
-		faults = append(faults, fmt.Errorf("%s is the storage version: set storage: true for another one, and migrate the objects", version))
+		errs = append(errs, fmt.Errorf("%s is the storage version: set storage: true for another one, and migrate the objects", version))
 	} else if slices.Contains(d.Status.StoredVersions, version) {
-		faults = append(faults, fmt.Errorf("%s is in status.storedVersions, so objects may be stored in it: migrate them", version))
+		errs = append(errs, fmt.Errorf("%s is in status.storedVersions, so objects may be stored in it: migrate them", version))
 	}
 	if v.Served {
-		faults = append(faults, fmt.Errorf("%s is served: set served: false, and check that no client asks for it (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)", version))
+		errs = append(errs, fmt.Errorf("%s is served: set served: false, and check that no client asks for it (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)", version))
 	}
-	if m.pruneManagedFields && len(faults) == 0 {
+	if m.pruneManagedFields && len(errs) == 0 {
 		if err := m.forgetAll(ctx, d, version); err != nil {
 			return 0, err
 		}
 	}
-	if !m.pruneManagedFields || len(faults) == 0 && !m.dryRun {
+	if !m.pruneManagedFields || len(errs) == 0 && !m.dryRun {
 		owners, err := m.owners(ctx, d, version)
 		if err != nil {
-			return 0, errors.Join(append(faults, err)...)
+			return 0, errors.Join(append(errs, err)...)
 		}
-		faults = append(faults, owners...)
+		errs = append(errs, owners...)
 	}
-	if len(faults) > 0 {
-		return 0, refused{errors.Join(faults...)}
+	if len(errs) > 0 {
+		return 0, refused{errors.Join(errs...)}
 	}
 	return i, nil
 }
@@ -108,7 +108,7 @@ func (m *migrator) forgetAll(ctx context.Context, d *definition, version string)
 		return err
 	}
 	text := fmt.Sprintf("%s stays in managedFields of %d of %d objects: fix them, or what refuses them, and run again", version, report.Failed, report.Done())
-	return refused{errors.Join(append([]error{errors.New(text)}, report.faults()...)...)}
+	return refused{errors.Join(append([]error{errors.New(text)}, report.errs()...)...)}
 }
 
 // owner is an owner of fields of objects in a version.
@@ -122,7 +122,7 @@ func (o owner) compare(other owner) int {
 }
 
 // owners returns an error for each owner in managedFields of objects with a version.
-func (m *migrator) owners(ctx context.Context, d *definition, version string) (faults []error, _ error) {
+func (m *migrator) owners(ctx context.Context, d *definition, version string) (errs []error, _ error) {
 	apiVersion := d.apiVersion(version)
 	found := map[owner]int{}
 	first := map[owner]string{}
@@ -148,7 +148,7 @@ func (m *migrator) owners(ctx context.Context, d *definition, version string) (f
 		if o.operation == metav1.ManagedFieldsOperationApply {
 			cure = "let it apply once in " + d.storage
 		}
-		faults = append(faults, fmt.Errorf("%s is named in managedFields by %q (%s), in %d objects, such as %s: %s", version, o.manager, o.operation, found[o], first[o], cure))
+		errs = append(errs, fmt.Errorf("%s is named in managedFields by %q (%s), in %d objects, such as %s: %s", version, o.manager, o.operation, found[o], first[o], cure))
 	}
-	return faults, nil
+	return errs, nil
 }

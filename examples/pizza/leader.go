@@ -61,18 +61,18 @@ func newLeadership(config *rest.Config, lease Lease) (*leadership, error) {
 
 func leadershipOf(lease Lease, lock resourcelock.Interface) (*leadership, error) {
 	l := &leadership{lease: lease, lock: lock}
-	var faults []error
+	var errs []error
 	if lease.Namespace == "" || lease.Name == "" {
-		faults = append(faults, errors.New("no namespace or name"))
+		errs = append(errs, errors.New("no namespace or name"))
 	}
 	if lease.Duration%time.Second != 0 {
 		// The object holds whole seconds only, so the others would not wait long enough.
-		faults = append(faults, fmt.Errorf("its duration must be whole seconds, not %s", lease.Duration))
+		errs = append(errs, fmt.Errorf("its duration must be whole seconds, not %s", lease.Duration))
 	}
 	if _, err := l.elector(lock, func(context.Context) {}); err != nil {
-		faults = append(faults, err)
+		errs = append(errs, err)
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("the lease for the leader: %w", err)
 	}
 	return l, nil
