@@ -28,7 +28,7 @@ type call struct {
 	mu      sync.Mutex // a function may have started goroutines, which use the call concurrently
 }
 
-// buffers are those of a call, which the next call reuses.
+// buffers have the memory that a call uses, and that the next call reuses.
 type buffers struct {
 	codec.Arena
 	before, after []byte // the JSON of an object
@@ -87,12 +87,12 @@ func (h *handler) check(kind schema.GroupVersionKind, subresource string) error 
 
 // decode returns an object of the request in a representation, converted to the wanted version if
 // necessary. old marks the stored object.
-func (c *call) decode(ctx context.Context, m *codec.Arena, text []byte, wanted schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
+func (c *call) decode(ctx context.Context, arena *codec.Arena, text []byte, wanted schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
 	converted, err := c.inVersion(ctx, text, wanted, old)
 	if err != nil {
 		return nil, err
 	}
-	return callDecoder(ctx, func() (runtime.Object, error) { return as.Decode(m, converted) })
+	return callDecoder(ctx, func() (runtime.Object, error) { return as.Decode(arena, converted) })
 }
 
 // inVersion returns the JSON of an object of the request in the wanted version. If the conversion

@@ -40,8 +40,8 @@ type function struct {
 
 // representation is how functions see objects.
 type representation interface {
-	Decode(m *codec.Arena, text []byte) (runtime.Object, error)
-	Append(m *codec.Arena, b []byte, obj runtime.Object) ([]byte, error)
+	Decode(arena *codec.Arena, text []byte) (runtime.Object, error)
+	Append(arena *codec.Arena, b []byte, obj runtime.Object) ([]byte, error)
 }
 
 // typed is the representation of a type, with the keys of its lists.

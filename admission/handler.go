@@ -68,7 +68,7 @@ type handler struct {
 	representations map[reflect.Type]representation
 	kindTexts       map[string]schema.GroupVersionKind            // of the functions
 	listKeys        map[schema.GroupVersionKind]*listmapkeys.Tree // of the CRDs of ListMapKeys
-	buffers         sync.Pool                                     // of calls
+	bufferPool      sync.Pool                                     // of calls
 	errs            []error
 }
 
@@ -174,11 +174,11 @@ func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	m, _ := h.buffers.Get().(*buffers)
-	if m == nil {
-		m = &buffers{}
+	reused, _ := h.bufferPool.Get().(*buffers)
+	if reused == nil {
+		reused = &buffers{}
 	}
-	c := &call{handler: h, request: asked, buffers: m}
+	c := &call{handler: h, request: asked, buffers: reused}
 	status, err := c.run(ctx, c.decide)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, erro
 	b, err := c.response.append(req.Begin(), c.uid, status)
 	// After a panic, which is never allowed, the buffers may be in any state.
 	if status == nil && len(c.object)+len(c.oldObject) <= review.Small {
-		h.buffers.Put(m)
+		h.bufferPool.Put(reused)
 	}
 	return b, err
 }

@@ -64,17 +64,17 @@ func (o *object) body(dst []byte) []byte {
 
 // parse reads the object at the cursor in one pass. After an error of the object or
 // of the cursor, the object holds the members that could be read.
-func (o *object) parse(m *codec.Arena, metadata codec.Decoder, c *rawjson.Cursor) {
+func (o *object) parse(arena *codec.Arena, metadata codec.Decoder, c *rawjson.Cursor) {
 	*o = object{metadata: noMetadata, labels: o.labels[:0], annotations: o.annotations[:0], members: o.members[:0]}
 	begin := c.Offset()
 	for c.Enter('{'); c.Next('{'); {
 		switch string(c.Name()) {
 		case "apiVersion":
-			o.apiVersion, _ = m.String(c)
+			o.apiVersion, _ = arena.String(c)
 		case "kind":
-			o.kind, _ = m.String(c)
+			o.kind, _ = arena.String(c)
 		case "metadata":
-			o.err = o.parseMetadata(m, metadata, c)
+			o.err = o.parseMetadata(arena, metadata, c)
 		default:
 			c.Value()
 			o.members = append(o.members, c.Member())
@@ -96,7 +96,7 @@ func (o *object) parse(m *codec.Arena, metadata codec.Decoder, c *rawjson.Cursor
 
 // parseMetadata reads the metadata at the cursor. It does not decode managedFields, which
 // may be larger than the rest of the object.
-func (o *object) parseMetadata(m *codec.Arena, metadata codec.Decoder, c *rawjson.Cursor) error {
+func (o *object) parseMetadata(arena *codec.Arena, metadata codec.Decoder, c *rawjson.Cursor) error {
 	o.metadata, o.meta = noMetadata, metav1.ObjectMeta{}
 	begin := c.Offset()
 	switch c.Begins() {
@@ -108,7 +108,7 @@ func (o *object) parseMetadata(m *codec.Arena, metadata codec.Decoder, c *rawjso
 		c.Value()
 		return errors.New("metadata is not a JSON object")
 	}
-	if err := metadata(m, c, reflect.ValueOf(&o.meta).Elem()); err != nil {
+	if err := metadata(arena, c, reflect.ValueOf(&o.meta).Elem()); err != nil {
 		return fmt.Errorf("metadata: %w", err)
 	}
 	o.metadata = c.Since(begin)

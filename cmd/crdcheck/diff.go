@@ -211,10 +211,10 @@ func (c *command) printComparison(all comparison) error {
 	return nil
 }
 
-// compare compares definitions. Samples are tried as proofs.
+// compare returns what breaks when new definitions replace the old ones. Samples are tried as proofs.
 func (c *command) compare(ctx context.Context, old, now definitions, samples []subject) []change {
 	changes := []change{}
-	if len(old.list) == 0 || c.interrupted(ctx) {
+	if c.interrupted(ctx) {
 		return changes
 	}
 	var objects []map[string]any
@@ -226,23 +226,24 @@ func (c *command) compare(ctx context.Context, old, now definitions, samples []s
 	}
 	defer c.progress.clear()
 	progress := breaking.Progress(func(b breaking.Change) {
-		c.progress.show("diff %d/%d %s %s %s", slices.Index(old.list, b.Before)+1, len(old.list), b.Before.GroupKind(), b.Version, b.Path)
+		at := slices.Index(old.list, old.byKind[b.Kind]) + 1
+		c.progress.show("diff %d/%d %s", at, len(old.list), strings.TrimSpace(fmt.Sprint(b.Kind, " ", b.Version, " ", b.Path)))
 	})
 	all, err := breaking.Changes(ctx, schema.Release{Definitions: old.list}, schema.Release{Definitions: now.list}, breaking.Samples(objects...), progress)
 	if err != nil && !c.interrupted(ctx) {
 		c.fail(err)
 	}
 	for _, b := range all {
-		if err != nil && b.Unproven {
-			continue // it was not looked for
+		found := change{Definition: b.Kind.String(), Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
+		is := now.byKind[b.Kind]
+		if is == nil && len(old.list) == 1 && len(now.list) == 1 {
+			is = now.list[0]
 		}
-		found := change{Definition: b.Before.GroupKind().String(), Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
-		if b.After == nil {
-			o := old.of[b.Before]
-			found.File, found.Line = o.File, o.Line
-		} else {
-			o := now.of[b.After]
+		if o := now.of[is]; is != nil {
 			found.File, found.Line = o.File, o.lineOfChange(b)
+		} else {
+			o = old.of[old.byKind[b.Kind]]
+			found.File, found.Line = o.File, o.Line
 		}
 		if b.Proof != nil {
 			found.Object, found.Stored, found.Subresource = b.Proof.Object, b.Proof.Stored, b.Proof.Subresource

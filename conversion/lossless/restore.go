@@ -168,8 +168,8 @@ func viewOf(obj runtime.Object) (*view, error) {
 
 // payload encodes the object.
 func (v *view) payload() (lost.Payload, error) {
-	var m codec.Arena
-	text, err := m.Encode(v.object)
+	var arena codec.Arena
+	text, err := arena.Encode(v.object)
 	if err != nil {
 		return lost.Payload{}, err
 	}

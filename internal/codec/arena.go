@@ -9,8 +9,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Arena has the memory and the buffers of the decoders and encoders of one Codecs, in one goroutine. Decoded values share
-// allocations of up to 16 KiB, and are never overwritten.
+// Arena has the buffers of decoders and encoders, and allocates decoded values: several share one
+// allocation of up to 16 KiB, and none is overwritten. It is for one Codecs and one goroutine.
 type Arena struct {
 	cursor  rawjson.Cursor  // in the object that is decoded
 	strings strings.Builder // strings that are decoded
@@ -26,32 +26,32 @@ type Arena struct {
 const maxAllocation = 16 << 10
 
 // intern copies text into a string. Many strings share one allocation.
-func (m *Arena) intern(text []byte) string {
-	if m.strings.Cap()-m.strings.Len() < len(text) {
+func (a *Arena) intern(text []byte) string {
+	if a.strings.Cap()-a.strings.Len() < len(text) {
 		if len(text) > maxAllocation/4 {
 			return string(text)
 		}
-		m.strings = strings.Builder{}
-		m.strings.Grow(maxAllocation)
+		a.strings = strings.Builder{}
+		a.strings.Grow(maxAllocation)
 	}
-	begin := m.strings.Len()
-	m.strings.Write(text)
-	return m.strings.String()[begin:]
+	begin := a.strings.Len()
+	a.strings.Write(text)
+	return a.strings.String()[begin:]
 }
 
 // String decodes the string at the cursor; ok is false if the value is not a string.
-func (m *Arena) String(c *rawjson.Cursor) (s string, ok bool) {
+func (a *Arena) String(c *rawjson.Cursor) (s string, ok bool) {
 	if text, plain := c.Plain(); plain {
-		return m.intern(text), true
+		return a.intern(text), true
 	}
-	m.decoded, ok = c.AppendString(m.decoded[:0])
-	return m.intern(m.decoded), ok
+	a.decoded, ok = c.AppendString(a.decoded[:0])
+	return a.intern(a.decoded), ok
 }
 
 // Name decodes the name that the cursor is at; ok is false if it is not Unicode.
-func (m *Arena) Name(c *rawjson.Cursor) (s string, ok bool) {
+func (a *Arena) Name(c *rawjson.Cursor) (s string, ok bool) {
 	name := c.Name()
-	return m.intern(name), utf8.Valid(name)
+	return a.intern(name), utf8.Valid(name)
 }
 
 // slab is memory for several values of one type.
@@ -61,15 +61,15 @@ type slab struct {
 }
 
 // allocator returns a function that returns a pointer to a zero value of a type.
-func (d *decoders) allocator(t reflect.Type) func(m *Arena) pointer {
+func (d *decoders) allocator(t reflect.Type) func(a *Arena) pointer {
 	id, size := d.slabs, t.Size()
 	d.slabs++
 	most := int(min(256, maxAllocation/max(1, size)))
-	return func(m *Arena) pointer {
-		for len(m.slabs) <= id {
-			m.slabs = append(m.slabs, slab{})
+	return func(a *Arena) pointer {
+		for len(a.slabs) <= id {
+			a.slabs = append(a.slabs, slab{})
 		}
-		s := &m.slabs[id]
+		s := &a.slabs[id]
 		if s.allocated == s.values.len {
 			n := max(1, min(max(8, 2*s.values.len), most))
 			values := reflect.MakeSlice(reflect.SliceOf(t), n, n)

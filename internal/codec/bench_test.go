@@ -56,12 +56,12 @@ type measurement struct {
 func BenchmarkDecode(b *testing.B) {
 	for _, of := range measured() {
 		b.Run(of.name, func(b *testing.B) {
-			decode, m, text := New().Decoder(of.t), &Arena{}, []byte(of.text)
+			decode, a, text := New().Decoder(of.t), &Arena{}, []byte(of.text)
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
 				c := rawjson.NewCursor(text)
-				if err := decode(m, &c, reflect.New(of.t).Elem()); err != nil {
+				if err := decode(a, &c, reflect.New(of.t).Elem()); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -73,9 +73,9 @@ func BenchmarkEncode(b *testing.B) {
 	for _, of := range measured() {
 		b.Run(of.name, func(b *testing.B) {
 			codecs := New()
-			encode, m, v := codecs.Encoder(of.t), &Arena{}, reflect.New(of.t).Elem()
+			encode, a, v := codecs.Encoder(of.t), &Arena{}, reflect.New(of.t).Elem()
 			c := rawjson.NewCursor([]byte(of.text))
-			if err := codecs.Decoder(of.t)(m, &c, v); err != nil {
+			if err := codecs.Decoder(of.t)(a, &c, v); err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(int64(len(of.text)))
@@ -83,7 +83,7 @@ func BenchmarkEncode(b *testing.B) {
 			var text []byte
 			var err error
 			for b.Loop() {
-				if text, err = encode(m, text[:0], v); err != nil {
+				if text, err = encode(a, text[:0], v); err != nil {
 					b.Fatal(err)
 				}
 			}

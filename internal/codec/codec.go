@@ -30,9 +30,9 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 	if len(without) > 0 && t.Kind() == reflect.Struct && !jsontype.DecodesItself(t) {
 		decode = c.decoders.structOf(t, without)
 	}
-	return func(m *Arena, c *rawjson.Cursor, v reflect.Value) error {
+	return func(a *Arena, c *rawjson.Cursor, v reflect.Value) error {
 		begin := *c
-		if decode(m, c, pointerTo(v, t)) == nil && c.Err() == nil {
+		if decode(a, c, pointerTo(v, t)) == nil && c.Err() == nil {
 			return nil
 		}
 		*c = begin
@@ -67,9 +67,9 @@ func (c *Codecs) EncoderWithout(t reflect.Type, names ...string) (e Encoder, ok 
 
 // fromTheTop returns an encoder of values that are not inside others.
 func fromTheTop(t reflect.Type, encode encoder) Encoder {
-	return func(m *Arena, b []byte, v reflect.Value) ([]byte, error) {
-		m.depth = 0
-		return encode(m, b, pointerTo(v, t))
+	return func(a *Arena, b []byte, v reflect.Value) ([]byte, error) {
+		a.depth = 0
+		return encode(a, b, pointerTo(v, t))
 	}
 }
 

@@ -41,11 +41,11 @@ func dropDuplicates(text []byte) []byte {
 // A Decoder decodes the value at a cursor into an addressable zero value of its type, as
 // [Decode] does, with the last of duplicate members. The error is that of Decode; if the
 // value is not JSON it is that of the cursor.
-type Decoder func(m *Arena, c *rawjson.Cursor, v reflect.Value) error
+type Decoder func(a *Arena, c *rawjson.Cursor, v reflect.Value) error
 
 // decoder decodes the value at a cursor to where p points. For anything unusual it returns an
 // error, and Decode decodes the value.
-type decoder func(m *Arena, c *rawjson.Cursor, p pointer) error
+type decoder func(a *Arena, c *rawjson.Cursor, p pointer) error
 
 var errFallback = errors.New("not for this decoder")
 
@@ -64,7 +64,7 @@ func (d *decoders) of(t reflect.Type) decoder {
 		*made = d.make(t)
 	}
 	if *made == nil { // t is recursive, and its decoder is being made
-		return func(m *Arena, c *rawjson.Cursor, p pointer) error { return (*made)(m, c, p) }
+		return func(a *Arena, c *rawjson.Cursor, p pointer) error { return (*made)(a, c, p) }
 	}
 	return *made
 }
@@ -174,11 +174,11 @@ func decodeFloat(_ *Arena, c *rawjson.Cursor, p pointer) error {
 	return nil
 }
 
-func decodeString(m *Arena, c *rawjson.Cursor, p pointer) error {
+func decodeString(a *Arena, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '"' {
 		return nullOrFallback(c)
 	}
-	s, ok := m.String(c)
+	s, ok := a.String(c)
 	if !ok {
 		return errFallback
 	}
@@ -188,14 +188,14 @@ func decodeString(m *Arena, c *rawjson.Cursor, p pointer) error {
 
 func (d *decoders) pointer(t reflect.Type) decoder {
 	elem, alloc := d.of(t.Elem()), d.allocator(t.Elem())
-	return func(m *Arena, c *rawjson.Cursor, p pointer) error {
+	return func(a *Arena, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() == 'n' {
 			c.Value()
 			return nil
 		}
-		to := alloc(m)
+		to := alloc(a)
 		*at[pointer](p) = to
-		return elem(m, c, to)
+		return elem(a, c, to)
 	}
 }
 
@@ -204,7 +204,7 @@ func (d *decoders) slice(t reflect.Type) decoder {
 		return decodeStrings
 	}
 	elem, size := d.of(t.Elem()), t.Elem().Size()
-	return func(m *Arena, c *rawjson.Cursor, p pointer) error {
+	return func(a *Arena, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '[' {
 			return nullOrFallback(c)
 		}
@@ -218,7 +218,7 @@ func (d *decoders) slice(t reflect.Type) decoder {
 				}
 				p.value(t).Grow(more)
 			}
-			if err := elem(m, c, l.elem(n, size)); err != nil {
+			if err := elem(a, c, l.elem(n, size)); err != nil {
 				return err
 			}
 		}
@@ -240,24 +240,24 @@ func left(c rawjson.Cursor) int {
 }
 
 // decodeStrings is slice for the most frequent type. Many lists share one allocation.
-func decodeStrings(m *Arena, c *rawjson.Cursor, p pointer) error {
+func decodeStrings(a *Arena, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '[' {
 		return nullOrFallback(c)
 	}
-	list := m.words[len(m.words):]
+	list := a.words[len(a.words):]
 	for c.Enter('['); c.Next('['); {
 		null := c.Begins() == 'n'
-		s, ok := m.String(c)
+		s, ok := a.String(c)
 		if !ok && !null {
 			return errFallback
 		}
 		if len(list) == cap(list) {
 			list = append(make([]string, 0, max(64, 2*len(list))), list...)
-			m.words = list[:0]
+			a.words = list[:0]
 		}
 		list = append(list, s)
 	}
-	m.words = m.words[:len(m.words)+len(list)]
+	a.words = a.words[:len(a.words)+len(list)]
 	if list == nil {
 		list = []string{} // and not null
 	}
@@ -270,7 +270,7 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 		return decodeStringMap
 	}
 	elem := d.of(t.Elem())
-	return func(m *Arena, c *rawjson.Cursor, p pointer) error {
+	return func(a *Arena, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '{' {
 			return nullOrFallback(c)
 		}
@@ -278,13 +278,13 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 		key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
 		there := pointerTo(value, t.Elem())
 		for c.Enter('{'); c.Next('{'); {
-			name, ok := m.Name(c)
+			name, ok := a.Name(c)
 			if !ok {
 				return errFallback
 			}
 			key.SetString(name)
 			value.SetZero()
-			if err := elem(m, c, there); err != nil {
+			if err := elem(a, c, there); err != nil {
 				return err
 			}
 			decoded.SetMapIndex(key, value)
@@ -295,15 +295,15 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 }
 
 // decodeStringMap is mapOf for the most frequent type.
-func decodeStringMap(m *Arena, c *rawjson.Cursor, p pointer) error {
+func decodeStringMap(a *Arena, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '{' {
 		return nullOrFallback(c)
 	}
 	decoded := map[string]string{}
 	for c.Enter('{'); c.Next('{'); {
-		name, ok := m.Name(c)
+		name, ok := a.Name(c)
 		null := c.Begins() == 'n'
-		s, isString := m.String(c)
+		s, isString := a.String(c)
 		if !ok || !isString && !null {
 			return errFallback
 		}
@@ -352,7 +352,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 		return byReference(t)
 	}
 	members := d.members(fields, without)
-	return func(m *Arena, c *rawjson.Cursor, p pointer) error {
+	return func(a *Arena, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '{' {
 			return nullOrFallback(c)
 		}
@@ -377,7 +377,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 			if guess = i + 1; guess == len(members) {
 				guess = 0
 			}
-			if err := members[i].decode(m, c, p.inside(members[i].offset)); err != nil {
+			if err := members[i].decode(a, c, p.inside(members[i].offset)); err != nil {
 				return err
 			}
 		}

@@ -230,17 +230,17 @@ func TestDecoder_APIObjectsWithoutFallback(t *testing.T) {
 	}
 }
 
-func TestMemory_NeverOverwritesWhatWasDecoded(t *testing.T) {
-	decode, m := New().Decoder(reflect.TypeFor[kinds]()), &Arena{}
+func TestArena_NeverOverwritesWhatWasDecoded(t *testing.T) {
+	decode, a := New().Decoder(reflect.TypeFor[kinds]()), &Arena{}
 	text := func(i int) []byte {
 		return fmt.Appendf(nil, `{"word":"w%[1]d","pf":%[1]d,"pWord":"p%[1]d","pStrings":["s%[1]d","t"],"pointers":[{"name":"n%[1]d","quantity":%[1]d},{"name":"o"}],"tags":{"a":"%[1]d"}}`, i)
 	}
 	decoded := make([]kinds, 1000)
 	for i := range decoded {
 		c := rawjson.NewCursor(text(i))
-		expect.NoError(t, decode(m, &c, reflect.ValueOf(&decoded[i]).Elem()))
+		expect.NoError(t, decode(a, &c, reflect.ValueOf(&decoded[i]).Elem()))
 		if i%100 == 0 {
-			runtime.GC() // what only the memory knew of would be gone
+			runtime.GC() // what only the arena knew of would be gone
 		}
 	}
 	for i := range decoded {

@@ -5,9 +5,9 @@
 //	codecs := codec.New()
 //	decode, encode := codecs.Decoder(t), codecs.Encoder(t)
 //
-//	m := &codec.Arena{}
-//	err := decode(m, &cursor, value)
-//	text, err = encode(m, nil, value)
+//	a := &codec.Arena{}
+//	err := decode(a, &cursor, value)
+//	text, err = encode(a, nil, value)
 //
 // A type that has methods of its own for JSON gets its text from them; unusual types are
 // left to the API server's decoder and to encoding/json. Numbers, strings, bools, structs,

@@ -20,10 +20,10 @@ import (
 
 // An Encoder appends an addressable value to b as JSON that is the same as that of encoding/json, but
 // without escapes for HTML. It calls encoding/json for unusual types.
-type Encoder func(m *Arena, b []byte, v reflect.Value) ([]byte, error)
+type Encoder func(a *Arena, b []byte, v reflect.Value) ([]byte, error)
 
 // encoder is an Encoder of the value that p points to.
-type encoder func(m *Arena, b []byte, p pointer) ([]byte, error)
+type encoder func(a *Arena, b []byte, p pointer) ([]byte, error)
 
 // encoders makes the encoders of types, each once: types may be recursive.
 type encoders map[reflect.Type]*encoder
@@ -38,12 +38,12 @@ func (e encoders) of(t reflect.Type) encoder {
 	}
 	if *made == nil { // t is recursive, and its encoder is being made
 		// a value that holds itself has no end: encoding/json returns an error too
-		return func(m *Arena, b []byte, p pointer) ([]byte, error) {
-			if m.depth++; m.depth > maxDepth {
+		return func(a *Arena, b []byte, p pointer) ([]byte, error) {
+			if a.depth++; a.depth > maxDepth {
 				return b, errTooDeep
 			}
-			defer func() { m.depth-- }()
-			return (*made)(m, b, p)
+			defer func() { a.depth-- }()
+			return (*made)(a, b, p)
 		}
 	}
 	return *made
@@ -100,8 +100,8 @@ func (e encoders) make(t reflect.Type) encoder {
 
 // byEncodingJSON returns the encoder of the types that have no other one.
 func (e encoders) byEncodingJSON(t reflect.Type) encoder {
-	return func(m *Arena, b []byte, p pointer) ([]byte, error) {
-		text, err := m.Encode(p.as(t))
+	return func(a *Arena, b []byte, p pointer) ([]byte, error) {
+		text, err := a.Encode(p.as(t))
 		return append(b, text...), err
 	}
 }
@@ -112,10 +112,10 @@ func (e encoders) itself(t reflect.Type) encoder {
 	if t.Kind() == reflect.Interface || !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
 		return byEncodingJSON
 	}
-	return func(m *Arena, b []byte, p pointer) ([]byte, error) {
+	return func(a *Arena, b []byte, p pointer) ([]byte, error) {
 		text, err := p.as(t).(json.Marshaler).MarshalJSON()
 		if err != nil || !compact(text) {
-			return byEncodingJSON(m, b, p)
+			return byEncodingJSON(a, b, p)
 		}
 		return append(b, text...), nil
 	}
@@ -148,10 +148,10 @@ func encodeTime(_ *Arena, b []byte, p pointer) ([]byte, error) {
 }
 
 // encodeFloat writes a float as encoding/json and JavaScript do.
-func encodeFloat(m *Arena, b []byte, p pointer) ([]byte, error) {
+func encodeFloat(a *Arena, b []byte, p pointer) ([]byte, error) {
 	f := *at[float64](p)
 	if abs := math.Abs(f); !(abs < 1e21) || abs < 1e-6 && f != 0 {
-		text, err := m.Encode(f)
+		text, err := a.Encode(f)
 		return append(b, text...), err
 	}
 	return strconv.AppendFloat(b, f, 'f', -1, 64), nil
@@ -159,18 +159,18 @@ func encodeFloat(m *Arena, b []byte, p pointer) ([]byte, error) {
 
 func (e encoders) pointer(t reflect.Type) encoder {
 	elem := e.of(t.Elem())
-	return func(m *Arena, b []byte, p pointer) ([]byte, error) {
+	return func(a *Arena, b []byte, p pointer) ([]byte, error) {
 		to := *at[pointer](p)
 		if to == (pointer{}) {
 			return append(b, "null"...), nil
 		}
-		return elem(m, b, to)
+		return elem(a, b, to)
 	}
 }
 
 func (e encoders) slice(t reflect.Type) encoder {
 	elem, size := e.of(t.Elem()), t.Elem().Size()
-	return func(m *Arena, b []byte, p pointer) (_ []byte, err error) {
+	return func(a *Arena, b []byte, p pointer) (_ []byte, err error) {
 		l := at[list](p)
 		if l.first == (pointer{}) {
 			return append(b, "null"...), nil
@@ -180,7 +180,7 @@ func (e encoders) slice(t reflect.Type) encoder {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			if b, err = elem(m, b, l.elem(i, size)); err != nil {
+			if b, err = elem(a, b, l.elem(i, size)); err != nil {
 				return b, err
 			}
 		}
@@ -193,7 +193,7 @@ func (e encoders) mapOf(t reflect.Type) encoder {
 		return encodeStringMap
 	}
 	elem := e.of(t.Elem())
-	return func(m *Arena, b []byte, p pointer) (_ []byte, err error) {
+	return func(a *Arena, b []byte, p pointer) (_ []byte, err error) {
 		v := p.value(t)
 		if v.IsNil() {
 			return append(b, "null"...), nil
@@ -211,7 +211,7 @@ func (e encoders) mapOf(t reflect.Type) encoder {
 			}
 			b = append(rawjson.AppendQuote(b, key), ':')
 			addressable.Set(values[key])
-			if b, err = elem(m, b, there); err != nil {
+			if b, err = elem(a, b, there); err != nil {
 				return b, err
 			}
 		}
@@ -243,22 +243,22 @@ func needsAddress(t reflect.Type) bool {
 }
 
 // encodeStringMap is mapOf for the most frequent type.
-func encodeStringMap(m *Arena, b []byte, p pointer) ([]byte, error) {
+func encodeStringMap(a *Arena, b []byte, p pointer) ([]byte, error) {
 	strings := *at[map[string]string](p)
 	if strings == nil {
 		return append(b, "null"...), nil
 	}
-	m.keys = slices.AppendSeq(m.keys[:0], maps.Keys(strings))
-	slices.Sort(m.keys)
+	a.keys = slices.AppendSeq(a.keys[:0], maps.Keys(strings))
+	slices.Sort(a.keys)
 	b = append(b, '{')
-	for i, key := range m.keys {
+	for i, key := range a.keys {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(rawjson.AppendQuote(b, key), ':')
 		b = rawjson.AppendQuote(b, strings[key])
 	}
-	clear(m.keys) // the memory of the strings is not ours
+	clear(a.keys) // the memory of the strings is not ours
 	return append(b, '}'), nil
 }
 
@@ -276,7 +276,7 @@ func (e encoders) members(fields jsontype.Fields) encoder {
 	for i, f := range fields {
 		members[i] = memberEncoder{"," + string(rawjson.Quote(f.JSON)) + ":", f.Offset, omission(f), e.of(f.Type)}
 	}
-	return func(m *Arena, b []byte, p pointer) (_ []byte, err error) {
+	return func(a *Arena, b []byte, p pointer) (_ []byte, err error) {
 		begin := len(b)
 		for i := range members {
 			member := &members[i]
@@ -284,7 +284,7 @@ func (e encoders) members(fields jsontype.Fields) encoder {
 			if member.omit != nil && member.omit(field) {
 				continue
 			}
-			if b, err = member.encode(m, append(b, member.name...), field); err != nil {
+			if b, err = member.encode(a, append(b, member.name...), field); err != nil {
 				return b, err
 			}
 		}
@@ -297,10 +297,10 @@ func (e encoders) members(fields jsontype.Fields) encoder {
 }
 
 // Encode encodes a value with encoding/json. The text is good until the next call.
-func (m *Arena) Encode(value any) ([]byte, error) {
-	m.encoded.Reset()
-	e := json.NewEncoder(&m.encoded)
+func (a *Arena) Encode(value any) ([]byte, error) {
+	a.encoded.Reset()
+	e := json.NewEncoder(&a.encoded)
 	e.SetEscapeHTML(false)
 	err := e.Encode(value)
-	return bytes.TrimSuffix(m.encoded.Bytes(), []byte{'\n'}), err
+	return bytes.TrimSuffix(a.encoded.Bytes(), []byte{'\n'}), err
 }

@@ -47,9 +47,9 @@ type byRef struct{ N int }
 func (b *byRef) IsZero() bool { return b.N == 7 }
 
 // same compares what the encoder and encoding/json make of a value.
-func sameText(t *testing.T, m *Arena, encode Encoder, value any) {
+func sameText(t *testing.T, a *Arena, encode Encoder, value any) {
 	t.Helper()
-	got, err := encode(m, nil, reflect.ValueOf(value).Elem())
+	got, err := encode(a, nil, reflect.ValueOf(value).Elem())
 	var want bytes.Buffer
 	e := json.NewEncoder(&want)
 	e.SetEscapeHTML(false)
@@ -104,9 +104,9 @@ func TestEncoder_Deep(t *testing.T) {
 	}
 	text := strings.Repeat(`{"next":`, 5000) + "{}" + strings.Repeat("}", 5000)
 	c := rawjson.NewCursor([]byte(text))
-	m, n := &Arena{}, &node{}
-	expect.NoError(t, New().Decoder(reflect.TypeFor[node]())(m, &c, reflect.ValueOf(n).Elem()))
-	if got, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(n).Elem()); err != nil || string(got) != text {
+	a, n := &Arena{}, &node{}
+	expect.NoError(t, New().Decoder(reflect.TypeFor[node]())(a, &c, reflect.ValueOf(n).Elem()))
+	if got, err := New().Encoder(reflect.TypeFor[node]())(a, nil, reflect.ValueOf(n).Elem()); err != nil || string(got) != text {
 		t.Errorf("%v, %d bytes", err, len(got))
 	}
 }
@@ -115,8 +115,8 @@ func TestEncoder_ObjectHoldsItself(t *testing.T) {
 	type node struct{ Next *node }
 	loop := &node{}
 	loop.Next = loop
-	m := &Arena{}
-	_, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(loop).Elem())
+	a := &Arena{}
+	_, err := New().Encoder(reflect.TypeFor[node]())(a, nil, reflect.ValueOf(loop).Elem())
 	expect.ErrorContains(t, err, "contains itself")
 }
 

@@ -19,7 +19,7 @@ type Form struct {
 	// Whole is set if Decode needs a whole object, because it is a map, or the type has its own decoder.
 	Whole bool
 
-	allocate func(m *Arena) pointer
+	allocate func(a *Arena) pointer
 	decode   Decoder
 	encode   Encoder
 	body     Encoder // encode without what [AppendBody] leaves out; nil if it has to do that
@@ -41,27 +41,27 @@ func (c *Codecs) Form(t reflect.Type) *Form {
 }
 
 // New returns an empty object.
-func (f *Form) New(m *Arena) runtime.Object {
-	return f.value(m).Interface().(runtime.Object)
+func (f *Form) New(a *Arena) runtime.Object {
+	return f.value(a).Interface().(runtime.Object)
 }
 
-func (f *Form) value(m *Arena) reflect.Value { return reflect.NewAt(f.Type.Elem(), f.allocate(m).p) }
+func (f *Form) value(a *Arena) reflect.Value { return reflect.NewAt(f.Type.Elem(), f.allocate(a).p) }
 
 // Decode returns a new object that has what the JSON text of an object has.
-func (f *Form) Decode(m *Arena, text []byte) (runtime.Object, error) {
+func (f *Form) Decode(a *Arena, text []byte) (runtime.Object, error) {
 	if f.Map {
 		obj := &unstructured.Unstructured{}
 		err := Decode(text, &obj.Object)
 		unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
 		return obj, err
 	}
-	value := f.value(m)
-	m.cursor = rawjson.NewCursor(text)
-	err := f.decode(m, &m.cursor, value.Elem())
+	value := f.value(a)
+	a.cursor = rawjson.NewCursor(text)
+	err := f.decode(a, &a.cursor, value.Elem())
 	if err == nil {
-		err = m.cursor.End()
+		err = a.cursor.End()
 	}
-	m.cursor = rawjson.Cursor{} // must not hold the text
+	a.cursor = rawjson.Cursor{} // must not hold the text
 	obj := value.Interface().(runtime.Object)
 	// Only fast decoders skip the path of managedFields.
 	if o, ok := obj.(metav1.ObjectMetaAccessor); ok && o.GetObjectMeta() != nil {
@@ -71,24 +71,24 @@ func (f *Form) Decode(m *Arena, text []byte) (runtime.Object, error) {
 }
 
 // Append appends the JSON of an object.
-func (f *Form) Append(m *Arena, b []byte, obj runtime.Object) ([]byte, error) {
+func (f *Form) Append(a *Arena, b []byte, obj runtime.Object) ([]byte, error) {
 	if f.Map {
-		text, err := m.Encode(obj.(*unstructured.Unstructured).Object)
+		text, err := a.Encode(obj.(*unstructured.Unstructured).Object)
 		return append(b, text...), err
 	}
-	return f.encode(m, b, reflect.ValueOf(obj).Elem())
+	return f.encode(a, b, reflect.ValueOf(obj).Elem())
 }
 
 // AppendBody appends the JSON of an object without its apiVersion, kind and metadata. b is empty.
-func (f *Form) AppendBody(m *Arena, b []byte, obj runtime.Object) ([]byte, error) {
+func (f *Form) AppendBody(a *Arena, b []byte, obj runtime.Object) ([]byte, error) {
 	if f.body != nil {
-		return f.body(m, b, reflect.ValueOf(obj).Elem())
+		return f.body(a, b, reflect.ValueOf(obj).Elem())
 	}
 	var encoded any = obj
 	if f.Map {
 		encoded = obj.(*unstructured.Unstructured).Object
 	}
-	text, err := m.Encode(encoded)
+	text, err := a.Encode(encoded)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +98,12 @@ func (f *Form) AppendBody(m *Arena, b []byte, obj runtime.Object) ([]byte, error
 // AppendBody appends the text of an object without its apiVersion, kind and metadata. b is empty.
 func AppendBody(b, object []byte) ([]byte, error) {
 	b = append(b, '{')
-	for m, err := range rawjson.Members(object) {
+	for a, err := range rawjson.Members(object) {
 		if err != nil {
 			return nil, err
 		}
-		if name := string(m.Name); name != "apiVersion" && name != "kind" && name != "metadata" {
-			b = rawjson.AppendMember(b, m.Text)
+		if name := string(a.Name); name != "apiVersion" && name != "kind" && name != "metadata" {
+			b = rawjson.AppendMember(b, a.Text)
 		}
 	}
 	return append(b, '}'), nil

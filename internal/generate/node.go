@@ -228,13 +228,13 @@ func (n *node) tooLarge() error {
 
 // addVariants compiles a node for each choice of branches, or for some choices if there are many.
 func (c *compiler) addVariants(n *node, s *structuralschema.Structural, f flat, groups [][]nestedValidation) error {
-	choices := 1
+	combinations := 1
 	for _, group := range groups {
-		choices = min(choices*len(group), many)
+		combinations = min(combinations*len(group), many)
 	}
-	step := (choices + maxVariants - 1) / maxVariants
+	step := (combinations + maxVariants - 1) / maxVariants
 	var first error
-	for choice := 0; choice < choices && c.nodes < maxNodes; choice += step {
+	for choice := 0; choice < combinations && c.nodes < maxNodes; choice += step {
 		var branches []nestedValidation
 		rest := choice
 		for _, group := range groups {

@@ -87,7 +87,7 @@ func (r *Restorer) restore(ctx context.Context, spoke, hub Payload, text string)
 	if len(changes) == 0 {
 		return hub, nil
 	}
-	m := merging{Restorer: r, spoke: n.Spoke, then: then, work: 4<<20 + 32*len(hub.Body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
+	m := restoration{Restorer: r, spoke: n.Spoke, then: then, work: 4<<20 + 32*len(hub.Body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
 	if m.base, err = then.To(ctx, hub); err == nil {
 		m.own, err = m.toSpoke(ctx, hub)
 	}
@@ -97,9 +97,9 @@ func (r *Restorer) restore(ctx context.Context, spoke, hub Payload, text string)
 	return m.restore(ctx, changes)
 }
 
-// merging applies the changes of an annotation to a hub object. It leaves out changes that
+// restoration applies the changes of an annotation to a hub object. It leaves out changes that
 // would change the spoke, because they contradict an edit of the user.
-type merging struct {
+type restoration struct {
 	*Restorer
 	changes  merge.Changes
 	modes    []merge.Mode // of the changes, in the next attempt
@@ -130,7 +130,7 @@ type outcome struct {
 
 // restore applies the changes that do not change the spoke. If the spoke has not been
 // edited, all of them must be applied.
-func (m *merging) restore(ctx context.Context, changes merge.Changes) (Payload, error) {
+func (m *restoration) restore(ctx context.Context, changes merge.Changes) (Payload, error) {
 	if m.unedited {
 		m.changes = changes
 		return m.all(ctx)
@@ -151,7 +151,7 @@ func (m *merging) restore(ctx context.Context, changes merge.Changes) (Payload, 
 // all applies all changes to an object whose spoke has not been edited. The converted
 // object may still differ from the original, because functions of another release may have
 // converted it.
-func (m *merging) all(ctx context.Context) (Payload, error) {
+func (m *restoration) all(ctx context.Context) (Payload, error) {
 	m.modes = slices.Repeat([]merge.Mode{merge.Always}, len(m.changes))
 	made, err := m.attempt(ctx)
 	if err != nil {
@@ -178,7 +178,7 @@ func (m *merging) all(ctx context.Context) (Payload, error) {
 
 // add applies more changes, which were left out or void, in another mode. It returns the
 // outcome with the changes that do not change the spoke.
-func (m *merging) add(ctx context.Context, good *outcome, more []int, mode merge.Mode) (*outcome, error) {
+func (m *restoration) add(ctx context.Context, good *outcome, more []int, mode merge.Mode) (*outcome, error) {
 	leave := merge.Never
 	if mode == merge.Always {
 		leave = merge.Unedited // they are void then
@@ -204,7 +204,7 @@ func (m *merging) add(ctx context.Context, good *outcome, more []int, mode merge
 
 // acquit applies those changes that were left out only because they were blamed together with
 // others: each round tries one part of each set.
-func (m *merging) acquit(ctx context.Context, good *outcome, blamed [][]int, mode, leave merge.Mode) (*outcome, error) {
+func (m *restoration) acquit(ctx context.Context, good *outcome, blamed [][]int, mode, leave merge.Mode) (*outcome, error) {
 	var untried [][][]int // the parts of each set
 	for _, some := range blamed {
 		if len(some) > 1 {
@@ -241,7 +241,7 @@ func (m *merging) acquit(ctx context.Context, good *outcome, blamed [][]int, mod
 }
 
 // set sets the mode of some changes.
-func (m *merging) set(some []int, mode merge.Mode) {
+func (m *restoration) set(some []int, mode merge.Mode) {
 	for _, i := range some {
 		m.modes[i] = mode
 	}
@@ -249,7 +249,7 @@ func (m *merging) set(some []int, mode merge.Mode) {
 
 // try applies the changes. If they change the spoke, it returns sets of active changes that may
 // have caused this; otherwise nil.
-func (m *merging) try(ctx context.Context, active []int) (*outcome, [][]int, error) {
+func (m *restoration) try(ctx context.Context, active []int) (*outcome, [][]int, error) {
 	made, err := m.attempt(ctx)
 	switch {
 	case err == nil:
@@ -272,7 +272,7 @@ func (m *merging) try(ctx context.Context, active []int) (*outcome, [][]int, err
 }
 
 // attempt applies the changes, and converts the result to the spoke.
-func (m *merging) attempt(ctx context.Context) (*outcome, error) {
+func (m *restoration) attempt(ctx context.Context) (*outcome, error) {
 	document, err := m.base.Document()
 	if err != nil {
 		return nil, err
@@ -295,14 +295,14 @@ func (m *merging) attempt(ctx context.Context) (*outcome, error) {
 }
 
 // toSpoke converts to the spoke, without the annotations that no user edits.
-func (m *merging) toSpoke(ctx context.Context, hub Payload) (Payload, error) {
+func (m *restoration) toSpoke(ctx context.Context, hub Payload) (Payload, error) {
 	spoke, err := m.ToSpoke(ctx, hub)
 	return spoke.Without(Annotation).Without(m.Copies...), err
 }
 
 // shows returns the differences between the hub object with and without changes, as far as
 // the spoke shows them.
-func (m *merging) shows(ctx context.Context, made *outcome) (merge.Changes, error) {
+func (m *restoration) shows(ctx context.Context, made *outcome) (merge.Changes, error) {
 	if made.spoke.SameMetadata(m.own) && bytes.Equal(made.spoke.Body, m.own.Body) {
 		return nil, nil
 	}
@@ -327,7 +327,7 @@ func (m *merging) shows(ctx context.Context, made *outcome) (merge.Changes, erro
 }
 
 // view makes the views.
-func (m *merging) view(ctx context.Context) (err error) {
+func (m *restoration) view(ctx context.Context) (err error) {
 	hub, err := m.ToHub(ctx, m.own)
 	if err != nil {
 		return unrelated{err}

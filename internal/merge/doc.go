@@ -1,5 +1,5 @@
 // Package merge merges two changes of one JSON object: it finds the differences between before
-// and after, and makes them to a third object, which has more than before, or has been edited.
+// and after, and applies them to a third object, which has more than before, or has been edited.
 // There are two encodings of the differences:
 //
 //   - [Patch] is for a mutating webhook. Before and after are the encodings of a Go value before
@@ -7,7 +7,7 @@
 //     changes become a JSON patch (RFC 6902), and the merged object.
 //   - [Diff] is for a conversion. After is an object that is converted to an older version, and
 //     before is the same object after its return from there. The [Changes] become an annotation,
-//     and [Changes.Apply] makes them to the returned object after a user may have edited it in the
+//     and [Changes.Apply] applies them to the returned object after a user may have edited it in the
 //     older version.
 //
 // Where nothing changed, the third object keeps its text. Two laws hold for both:

@@ -31,7 +31,7 @@ const (
 )
 
 // Patch returns the JSON patch (RFC 6902) that makes the changes from before to after to raw, and,
-// if merge is set, the patched object. Both are nil if there are no changes.
+// if withMerged is set, the patched object. Both are nil if there are no changes.
 //
 // Raw is an API object as its sender wrote it. Before and after are the encodings of the Go value
 // that was decoded from it, before and after the caller changed that value. Both must come from the
@@ -39,9 +39,9 @@ const (
 // they are known, and may be nil. The inputs are not changed. Patch returns an error if an input is
 // not a JSON object, but reads none of them if before and after are the same to the byte.
 func Patch(
-	raw, before, after []byte, keys *listmapkeys.Tree, merge bool,
+	raw, before, after []byte, keys *listmapkeys.Tree, withMerged bool,
 ) (patch, merged []byte, err error) {
-	return newPatch(raw, before, after, keys, merge, false)
+	return newPatch(raw, before, after, keys, withMerged, false)
 }
 
 // PatchConverted is like [Patch], for a before and an after that a conversion to another version
@@ -49,13 +49,13 @@ func Patch(
 // the list's key, or else by what they share with raw's; if that is not possible, a list that
 // changed is replaced.
 func PatchConverted(
-	raw, before, after []byte, keys *listmapkeys.Tree, merge bool,
+	raw, before, after []byte, keys *listmapkeys.Tree, withMerged bool,
 ) (patch, merged []byte, err error) {
-	return newPatch(raw, before, after, keys, merge, true)
+	return newPatch(raw, before, after, keys, withMerged, true)
 }
 
 func newPatch(
-	raw, before, after []byte, keys *listmapkeys.Tree, merge, converted bool,
+	raw, before, after []byte, keys *listmapkeys.Tree, withMerged, converted bool,
 ) (patch, merged []byte, err error) {
 	if bytes.Equal(before, after) {
 		return nil, nil, nil
@@ -63,11 +63,11 @@ func newPatch(
 	r := borrow()
 	defer r.release()
 	r.converted = converted
-	return r.makePatch(raw, before, after, keys, merge)
+	return r.makePatch(raw, before, after, keys, withMerged)
 }
 
 func (r *reader) makePatch(
-	raw, before, after []byte, keys *listmapkeys.Tree, merge bool,
+	raw, before, after []byte, keys *listmapkeys.Tree, withMerged bool,
 ) (patch, merged []byte, err error) {
 	b, err := r.object(before, nil, false)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *reader) makePatch(
 	if !rawjson.IsNestedIn(p.ops, 0) { // a value may be a level deeper than in its object
 		return nil, nil, errors.New("the patch is nested deeper than the API server reads")
 	}
-	if merge {
+	if withMerged {
 		merged = want.append(make([]byte, 0, len(raw)+len(p.ops)))
 	}
 	return bytes.Clone(p.ops), merged, nil

@@ -19,18 +19,18 @@ import (
 
 // Change is a difference between the old and the new CRD that breaks stored objects or clients.
 type Change struct {
-	// Before and After are the CRD in the two releases. After is nil if the CRD is removed.
-	Before, After *schema.Definition
+	// Kind is the kind of the CRD in the old release.
+	Kind runtimeschema.GroupKind
 	// Effect is the kind of damage.
 	Effect Effect
 	// Version is the version with the change. It is empty if the change concerns all versions.
 	Version string
 	// Path is a field of the objects, such as spec.toppings[].name, or a field of the CRD, such
-	// as spec.names.plural or, within a version, subresources.scale. In a path of the objects,
-	// [] is any item of a list, and [*] is the value of any key of a map.
+	// as spec.names.plural or, within a version, subresources.scale. It is empty if the whole CRD is
+	// removed. In a path of the objects, [] is any item of a list, and [*] is the value of any key of a map.
 	Path string
 	// What describes the change, and Why says why it breaks something. Both are for people to read.
-	// Version, Path and What identify the change: another new value at the path has another What, which
+	// Kind, Version, Path and What identify the change: another new value at the path has another What, which
 	// ends with a hash if the value is too long. Files of crdcheck's --accept repeat What, so its wording
 	// changes only as the API does.
 	What, Why string
@@ -50,14 +50,15 @@ const (
 	Refused Effect = "refused"
 	// Altered means that an object is stored or read with other data than before.
 	Altered Effect = "altered"
-	// Clients means that something else that clients rely on is missing or different: a name, a
-	// version, a subresource, a printer column, or the way in which server-side apply merges.
+	// Clients means that something else that clients rely on is missing or different: the CRD itself, with
+	// all its objects, a name, a version, a subresource, a printer column, or the way in which server-side
+	// apply merges.
 	Clients Effect = "clients"
 )
 
 // String returns the change in one line, without the proof.
 func (c Change) String() string {
-	where := slices.DeleteFunc([]string{c.Before.GroupKind().String(), c.Version, c.Path}, func(s string) bool { return s == "" })
+	where := slices.DeleteFunc([]string{c.Kind.String(), c.Version, c.Path}, func(s string) bool { return s == "" })
 	s := strings.Join(where, " ") + ": " + c.What + ": " + c.Why
 	if c.Unproven {
 		s += " (unproven)"
@@ -88,10 +89,10 @@ type Proof struct {
 }
 
 // Changes compares the CRDs of two releases, and returns the changes that break stored objects or
-// clients, in the order of the old CRDs: first the changes of the CRD as a whole, and then those of
-// each version that both releases have, sorted by path. CRDs of the same kind are compared; if each
-// release has a single CRD, these are compared even if the kind has changed. Only the Definitions of the
-// releases are used.
+// clients, in the order of the old CRDs: for each CRD, first the changes of the CRD as a whole, and then
+// those of each old version, sorted by path. CRDs of the same kind are compared. If each release has a
+// single CRD, these two are compared even if the kind has changed. Only the Definitions of the releases are
+// used.
 //
 // Schemas are compared field by field. For each change, Changes searches for a proof: an object
 // that the old CRD accepts, and that the new CRD refuses at that field or stores differently. The
@@ -113,14 +114,12 @@ type Proof struct {
 // is the storage version or in status.storedVersions of the old CRD.
 //
 // The search tries a limited number of objects for each change, so the result does not depend on
-// the speed of the machine. If the context is done first, Changes returns an error, and changes of
-// which some lack a proof that was not searched for. Changes also returns an error if the old release has
-// no Definitions, or if a release has two for a kind.
+// the speed of the machine. If the context is done first, Changes returns an error, and the changes of which
+// the search was completed. Changes also returns an error if a release has no Definitions, or two for a kind.
 func Changes(ctx context.Context, before, after schema.Release, opts ...Option) ([]Change, error) {
-	if len(before.Definitions) == 0 {
-		return nil, errors.New("breaking: the old release has no Definitions")
-	}
-	if err := errors.Join(twice(before, "old"), twice(after, "new")); err != nil {
+	olds, oldErr := definitions(before, "old")
+	news, newErr := definitions(after, "new")
+	if err := errors.Join(oldErr, newErr); err != nil {
 		return nil, err
 	}
 	up := &upgrade{ctx: ctx, progress: func(Change) {}}
@@ -128,86 +127,78 @@ func Changes(ctx context.Context, before, after schema.Release, opts ...Option) 
 		opt(up)
 	}
 	for _, was := range before.Definitions {
-		is := counterpart(was, before, after)
-		up.begin(was, is)
-		if is == nil {
-			up.add(Clients, "", "", "the definition is removed", "all its objects are deleted, and clients find nothing")
-			continue
+		if up.ended() {
+			break
 		}
-		up.compare()
-		if ctx.Err() != nil {
-			return up.changes, fmt.Errorf("breaking: the search for proofs was not completed: %w", context.Cause(ctx))
+		is := news[was.GroupKind()]
+		if is == nil && len(olds) == 1 && len(news) == 1 {
+			is = after.Definitions[0]
 		}
+		up.compare(was, is)
+	}
+	if up.ended() {
+		return up.changes, fmt.Errorf("breaking: the search for proofs was not completed: %w", context.Cause(ctx))
 	}
 	return up.changes, nil
 }
 
-// twice returns an error if a release defines a kind twice.
-func twice(release schema.Release, name string) error {
-	kinds := map[runtimeschema.GroupKind]bool{}
-	for _, d := range release.Definitions {
-		if kinds[d.GroupKind()] {
-			return fmt.Errorf("breaking: %s is defined twice in the %s release", d.GroupKind(), name)
-		}
-		kinds[d.GroupKind()] = true
+// definitions returns those of a release, of which there must be one.
+func definitions(release schema.Release, name string) (map[runtimeschema.GroupKind]*schema.Definition, error) {
+	all, err := release.ByKind()
+	if len(all) == 0 {
+		err = errors.New("no Definitions, expected those of schema.ParseAll")
 	}
-	return nil
-}
-
-// counterpart returns the definition of the new release to compare an old one with, or nil.
-func counterpart(was *schema.Definition, before, after schema.Release) *schema.Definition {
-	i := slices.IndexFunc(after.Definitions, func(d *schema.Definition) bool { return d.GroupKind() == was.GroupKind() })
-	switch {
-	case i >= 0:
-		return after.Definitions[i]
-	case len(before.Definitions) == 1 && len(after.Definitions) == 1:
-		return after.Definitions[0]
+	if err != nil {
+		return nil, fmt.Errorf("breaking: the %s release: %w", name, err)
 	}
-	return nil
+	return all, nil
 }
 
 // Option configures [Changes].
 type Option func(*upgrade)
 
-// Samples are objects of the kinds, for example from a cluster. The search tries the samples of a
-// version, and copies of them with another value at the changed field, which helps if few objects
-// satisfy the old rules.
+// Samples are objects of the kinds, for example from a cluster. They need apiVersion and kind; objects of
+// other kinds are ignored. The search tries the samples of a version, and copies of them with another value
+// at the changed field, which helps if few objects satisfy the old rules.
 func Samples(objects ...map[string]any) Option {
 	return func(up *upgrade) { up.samples = append(up.samples, objects...) }
 }
 
-// Progress calls f with each change before the search for its proof. Only Before, After, Version, Path,
-// What and Why are set.
+// Progress calls f for each CRD, with the Kind alone, and then for each change of a schema before the search
+// for its proof, with Kind, Version, Path, What and Why.
 func Progress(f func(Change)) Option {
 	return func(up *upgrade) { up.progress = f }
 }
 
-// upgrade is an old definition that a new one replaces, and what was found to break, in this one and
-// those before it.
+// upgrade collects what breaks when one definition after another is replaced.
 type upgrade struct {
 	ctx      context.Context
 	samples  []map[string]any
 	progress func(Change)
 	changes  []Change
-
-	before, after *schema.Definition
-	old, new      *apiextensionsv1.CustomResourceDefinition
-	proven        map[string][]verdict // by path and change
-	lost          map[string]bool      // what the new storage version changes, by path and change
+	*replacement
 }
 
-// begin goes on to the next definition.
-func (up *upgrade) begin(before, after *schema.Definition) {
-	up.before, up.after = before, after
-	up.proven, up.lost = map[string][]verdict{}, map[string]bool{}
+// replacement is an old definition and the new one.
+type replacement struct {
+	kind     runtimeschema.GroupKind // of the old one
+	old, new *apiextensionsv1.CustomResourceDefinition
+	proven   map[string][]verdict // by path and change
+	lost     map[string]bool      // what the new storage version changes, by path and change
 }
 
-// compare compares the two definitions.
-func (up *upgrade) compare() {
-	up.old, up.new = up.before.CustomResourceDefinition(), up.after.CustomResourceDefinition()
+// compare adds what breaks when a definition replaces another one. The new one is nil if the old one is removed.
+func (up *upgrade) compare(before, after *schema.Definition) {
+	up.replacement = &replacement{kind: before.GroupKind(), proven: map[string][]verdict{}, lost: map[string]bool{}}
+	up.progress(Change{Kind: up.kind})
+	if after == nil {
+		up.add(Clients, "", "", "the definition is removed", "all its objects are deleted, and clients find nothing")
+		return
+	}
+	up.old, up.new = before.CustomResourceDefinition(), after.CustomResourceDefinition()
 	up.names()
-	were, are := versionsOf(up.before, up.old), versionsOf(up.after, up.new)
-	for _, name := range up.before.Versions() {
+	were, are := versionsOf(before, up.old), versionsOf(after, up.new)
+	for _, name := range before.Versions() {
 		was, is := were[name], are[name]
 		up.presence(was, is)
 		if is == nil {
@@ -259,7 +250,7 @@ func versionsOf(d *schema.Definition, crd *apiextensionsv1.CustomResourceDefinit
 func bothServed(was, is *version) bool { return was.Served() && is.Served() }
 
 func (up *upgrade) add(effect Effect, version, path, what, why string) {
-	up.changes = append(up.changes, Change{Before: up.before, After: up.after, Effect: effect, Version: version, Path: path, What: what, Why: why})
+	up.changes = append(up.changes, Change{Kind: up.kind, Effect: effect, Version: version, Path: path, What: what, Why: why})
 }
 
 // mayBeStored reports whether objects may be stored in a version.
@@ -283,13 +274,15 @@ func (up *upgrade) objects(was, is *version) {
 	slices.SortStableFunc(c.changes, func(x, y *change) int { return cmp.Compare(x.Path, y.Path) })
 	s := &search{upgrade: up, was: was, is: is, rules: rulesOf(was.structural), made: map[string]any{}}
 	for _, change := range c.changes {
-		change.Before, change.After, change.Version = up.before, up.after, was.name
+		change.Kind, change.Version = up.kind, was.name
 		if !change.merged {
 			up.progress(change.Change)
 			s.prove(change)
 		}
 		change.Effect = change.effect()
-		change.Unproven = change.Proof == nil && !change.merged && !change.certain
+		if change.Unproven = change.Proof == nil && !change.merged && !change.certain; change.Unproven && up.ended() {
+			continue // the search was not completed
+		}
 		up.changes = append(up.changes, change.Change)
 	}
 }

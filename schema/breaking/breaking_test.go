@@ -390,56 +390,114 @@ func TestChanges_ManyAreToldApart(t *testing.T) {
 	}
 }
 
-// Each definition is compared with that of its kind in the new release, whatever their order.
+// Each definition is compared with that of its kind in the new release, whatever their order, and proven
+// with objects of the kind.
 func TestChanges_Release(t *testing.T) {
-	pears := strings.NewReplacer("apples", "pears", "Apple", "Pear", "apple", "pear")
 	apple, shorter := property("{type: string, enum: [p, q]}"), property("{type: string, enum: [q]}")
-	pear := definition(t, pears.Replace(apple))
-	before := release(definition(t, apple), pear, definition(t, strings.NewReplacer("apples", "plums", "Apple", "Plum").Replace(apple)))
-	after := release(definition(t, pears.Replace(shorter)), definition(t, shorter))
-	all, err := breaking.Changes(t.Context(), before, after, breaking.Samples(map[string]any{"apiVersion": "x/v1", "kind": "Other"}))
+	as := func(plural, kind, text string) *schema.Definition {
+		return definition(t, strings.NewReplacer("apples", plural, "Apple", kind).Replace(text))
+	}
+	before := release(definition(t, apple), as("pears", "Pear", apple), as("plums", "Plum", apple))
+	after := release(as("pears", "Pear", shorter), definition(t, shorter))
+	all, err := breaking.Changes(t.Context(), before, after)
 	expect.NoError(t, err)
 	var got []string
 	for _, c := range all {
 		got = append(got, c.String())
-		if (c.After == nil) != (c.Before == before.Definitions[2]) || c.After != nil && c.After.GroupKind() != c.Before.GroupKind() {
-			t.Errorf("%s: compared %v with %v", c, c.Before, c.After)
+		if c.Proof != nil {
+			got = append(got, string(c.Proof.Object))
 		}
 	}
 	if diff := cmp.Diff([]string{
 		`Apple.example.com v1 spec.a: the value "p" is removed: it is refused in new objects, and in updates that set it`,
+		`{"apiVersion":"example.com/v1","kind":"Apple","metadata":{"name":"a"},"spec":{"a":"p"}}`,
 		`Pear.example.com v1 spec.a: the value "p" is removed: it is refused in new objects, and in updates that set it`,
+		`{"apiVersion":"example.com/v1","kind":"Pear","metadata":{"name":"a"},"spec":{"a":"p"}}`,
 		`Plum.example.com: the definition is removed: all its objects are deleted, and clients find nothing`,
 	}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
 
-	for _, test := range []struct {
-		before, after schema.Release
-		want          string
-	}{
-		{schema.Release{}, after, "breaking: the old release has no Definitions"},
-		{release(pear, pear), after, "breaking: Pear.example.com is defined twice in the old release"},
-		{before, release(pear, pear), "breaking: Pear.example.com is defined twice in the new release"},
-	} {
-		if _, err := breaking.Changes(t.Context(), test.before, test.after); err == nil || err.Error() != test.want {
-			t.Errorf("got the error %v, want %s", err, test.want)
+// What another kind loses in its storage version is another change.
+func TestChanges_ReleaseStorage(t *testing.T) {
+	text := func(plural, kind, fields string) string {
+		return strings.NewReplacer("apples", plural, "Apple", kind).Replace(apples) + `  - {name: v1, served: true, storage: true,
+     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}, b: {type: string}}}}}}}
+  - {name: v2, served: true, storage: false,
+     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {` + fields + `}}}}}}
+`
+	}
+	stored := func(text string) string {
+		return strings.NewReplacer("storage: true", "storage: false", "storage: false", "storage: true").Replace(text)
+	}
+	old := []string{text("apples", "Apple", "a: {type: string}"), text("pears", "Pear", "a: {type: string}")}
+	counts := map[string]int{}
+	all, err := breaking.Changes(t.Context(), release(definition(t, old[0]), definition(t, old[1])), release(definition(t, stored(old[0])), definition(t, stored(old[1]))))
+	expect.NoError(t, err)
+	for _, c := range all {
+		counts[c.Kind.Kind]++
+	}
+	if counts["Apple"] == 0 || counts["Apple"] != counts["Pear"] {
+		t.Errorf("there are %d changes of Apple and %d of Pear, want the same: %v", counts["Apple"], counts["Pear"], all)
+	}
+}
+
+// A sample of another kind proves nothing, whatever its version is.
+func TestChanges_SampleOfAnotherKind(t *testing.T) {
+	old, new := property(locked), property(strings.Replace(locked, "integer", "integer, maximum: 3", 1))
+	for kind, proven := range map[string]bool{"Apple": true, "Pear": false} {
+		sample := map[string]any{"apiVersion": "example.com/v1", "kind": kind, "metadata": map[string]any{"name": "a"}, "spec": map[string]any{"a": map[string]any{"digest": "77"}}}
+		all, err := breaking.Changes(t.Context(), release(definition(t, old)), release(definition(t, new)), breaking.Samples(sample))
+		expect.NoError(t, err)
+		if len(all) != 1 || all[0].Unproven == proven {
+			t.Errorf("with a sample of %s: %v, want one change, proven: %t", kind, all, proven)
 		}
 	}
 }
 
-// A search that is interrupted is an error: a change that it did not look at is not unproven.
-func TestChanges_Interrupted(t *testing.T) {
-	old, new := definition(t, property("{type: string, enum: [p, q]}")), definition(t, property("{type: string, enum: [q]}"))
-	late := errors.New("too late")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(late)
-	all, err := breaking.Changes(ctx, release(old), release(new))
-	if !errors.Is(err, late) {
-		t.Errorf("the error is %v, want one that wraps %q", err, late)
+// A release without definitions would prove nothing.
+func TestChanges_RefusesWrongReleases(t *testing.T) {
+	pear := definition(t, property("{type: string}"))
+	for want, releases := range map[string][2]schema.Release{
+		"breaking: the old release: no Definitions, expected those of schema.ParseAll": {{}, release(pear)},
+		"breaking: the new release: no Definitions, expected those of schema.ParseAll": {release(pear), {Manifests: map[string][]byte{"crd.yaml": []byte(property("{}"))}}},
+		"breaking: the old release: Apple.example.com is defined twice":                {release(pear, pear), release(pear)},
+		"breaking: the new release: Apple.example.com is defined twice":                {release(pear), release(pear, pear)},
+	} {
+		if _, err := breaking.Changes(t.Context(), releases[0], releases[1]); err == nil || err.Error() != want {
+			t.Errorf("got the error %v, want %s", err, want)
+		}
 	}
-	if len(all) != 1 || all[0].What != `the value "q" is removed` && all[0].What != `the value "p" is removed` {
-		t.Errorf("the changes are %v, want that of the enum", all)
+}
+
+// A search that is interrupted is an error. A change that it did not look at is not called unproven, while one of
+// which the search was completed is.
+func TestChanges_Interrupted(t *testing.T) {
+	pears := strings.NewReplacer("apples", "pears", "Apple", "Pear")
+	old, new := property(locked), property(strings.Replace(locked, "integer", "integer, maximum: 3", 1))
+	before := release(definition(t, old), definition(t, pears.Replace(old)))
+	after := release(definition(t, new), definition(t, pears.Replace(new)))
+	for name, want := range map[string]string{"Apple": "", "Pear": "Apple"} {
+		late := errors.New("too late")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		all, err := breaking.Changes(ctx, before, after, breaking.Progress(func(c breaking.Change) {
+			if c.Kind.Kind == name && c.Path != "" {
+				cancel(late)
+			}
+		}))
+		if !errors.Is(err, late) {
+			t.Errorf("the error is %v, want one that wraps %q", err, late)
+		}
+		got := ""
+		for _, c := range all {
+			if got += c.Kind.Kind; !c.Unproven {
+				t.Errorf("%s is proven", c)
+			}
+		}
+		if got != want {
+			t.Errorf("interrupted at %s, the changes are of %q, want of %q", name, got, want)
+		}
 	}
 }
 

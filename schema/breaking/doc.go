@@ -1,5 +1,5 @@
-// Package breaking finds the changes of a CustomResourceDefinition (CRD) that break stored
-// objects or clients.
+// Package breaking finds the changes of CustomResourceDefinitions (CRDs) between two releases that break
+// stored objects or clients.
 //
 //	before, err := schema.ParseAll(oldYAML)
 //	after, err := schema.ParseAll(newYAML)

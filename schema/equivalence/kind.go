@@ -46,7 +46,7 @@ func (c *comparison) findKinds() error {
 		return err
 	}
 	for _, d := range c.sides[0].release.Definitions {
-		if err := c.addVersions(d, c.sides[1].definition(d.GroupKind())); err != nil {
+		if err := c.addVersions(d, c.sides[1].definitions[d.GroupKind()]); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (c *comparison) checkSides() error {
 	for i, s := range c.sides {
 		other := c.sides[1-i]
 		for _, d := range s.release.Definitions {
-			if other.definition(d.GroupKind()) == nil {
+			if other.definitions[d.GroupKind()] == nil {
 				return fmt.Errorf("%s: there is no definition of %s, which release %s has", other.name, d.GroupKind(), s.name)
 			}
 		}

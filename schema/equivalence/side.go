@@ -32,9 +32,11 @@ type side struct {
 	name      string // before or after
 	release   schema.Release
 	manifests []manifest
-	server    *apiservertest.Server
-	client    *http.Client
-	mapper    meta.RESTMapper
+
+	definitions map[runtimeschema.GroupKind]*schema.Definition
+	server      *apiservertest.Server
+	client      *http.Client
+	mapper      meta.RESTMapper
 
 	decisions []*Decision
 	counters  counters
@@ -72,10 +74,11 @@ func (s *side) options(stored []map[string]any, abort context.CancelCauseFunc) (
 	if h := s.release.Handler; h != nil {
 		opts = append(opts, apiservertest.Handler(s.counters.webhook(h, func(err error) { abort(fmt.Errorf("%s: %w", s.name, err)) })))
 	}
-	for i, d := range s.release.Definitions {
-		if slices.ContainsFunc(s.release.Definitions[:i], func(other *schema.Definition) bool { return other.GroupKind() == d.GroupKind() }) {
-			return nil, fmt.Errorf("%s is defined twice", d.GroupKind())
-		}
+	var err error
+	if s.definitions, err = s.release.ByKind(); err != nil {
+		return nil, err
+	}
+	for _, d := range s.release.Definitions {
 		opts = append(opts, apiservertest.Objects(d.CustomResourceDefinition()))
 		if err := s.countRules(d); err != nil {
 			return nil, err
@@ -115,15 +118,6 @@ func (s *side) start(ctx context.Context, opts []apiservertest.Option) (err erro
 	groups, err := restmapper.GetAPIGroupResources(found)
 	s.mapper = restmapper.NewDiscoveryRESTMapper(groups)
 	return err
-}
-
-// definition returns the definition of a kind, or nil.
-func (s *side) definition(kind runtimeschema.GroupKind) *schema.Definition {
-	i := slices.IndexFunc(s.release.Definitions, func(d *schema.Definition) bool { return d.GroupKind() == kind })
-	if i < 0 {
-		return nil
-	}
-	return s.release.Definitions[i]
 }
 
 // parse reads the manifests in the order of their files.

@@ -60,7 +60,7 @@ func Redact(paths ...string) Option {
 // Run returns an error if
 //
 //   - an option is invalid,
-//   - a kind has two CRDs in a release,
+//   - a release has no Definitions, or two for a kind,
 //   - the new release has a CRD with the strategy Webhook, but no Handler,
 //   - a release has a Handler and no Manifests, but none of its CRDs has the strategy Webhook, or
 //   - the context is done. The report then has the findings up to then, and the error wraps [context.Cause]. A Handler
@@ -156,12 +156,16 @@ type side struct {
 
 // sides returns the kinds of a release.
 func sides(release schema.Release, name string) (map[runtimeschema.GroupKind]*side, error) {
+	definitions, err := release.ByKind()
+	if len(definitions) == 0 {
+		err = errors.New("no Definitions, expected those of schema.ParseAll")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rehearse: the %s release: %w", name, err)
+	}
 	all := map[runtimeschema.GroupKind]*side{}
 	several, converts := false, false
 	for _, d := range release.Definitions {
-		if all[d.GroupKind()] != nil {
-			return nil, fmt.Errorf("rehearse: %s is defined twice in the %s release", d.GroupKind(), name)
-		}
 		s := &side{Definition: d, release: name, handler: release.Handler}
 		if err := s.read(d.CustomResourceDefinition()); err != nil {
 			return nil, err

@@ -373,8 +373,12 @@ func TestRun_WebhookIsUnreachable(t *testing.T) {
 func TestRun_RefusesWrongReleases(t *testing.T) {
 	one, two := definition(t, "v1*: a"), definition(t, "v1*: a", "v2: a")
 	for want, run := range map[string]func() error{
-		"rehearse: Job.example.com is defined twice in the old release": func() error {
+		"rehearse: the old release: Job.example.com is defined twice": func() error {
 			_, err := rehearse.Run(t.Context(), release(nil, one, one), release(nil, one), objects())
+			return err
+		},
+		"rehearse: the new release: no Definitions, expected those of schema.ParseAll": func() error {
+			_, err := rehearse.Run(t.Context(), release(nil, one), release(nil), objects())
 			return err
 		},
 		"rehearse: Job.example.com of the new release is converted by a webhook: want Release.Handler": func() error {
@@ -474,7 +478,11 @@ func TestRun_HandlerOfAdmissionAlone(t *testing.T) {
 }
 
 func TestRun_RemovedDefinitionTakesItsObjects(t *testing.T) {
-	report, err := rehearse.Run(t.Context(), release(nil, definition(t, "v1*: a")), release(nil), objects(job("x", "v1", `{}`)))
+	crd := definition(t, "v1*: a").CustomResourceDefinition()
+	crd.Name, crd.Spec.Names = "tasks.example.com", apiextensionsv1.CustomResourceDefinitionNames{Plural: "tasks", Kind: "Task"}
+	other, err := schema.New(crd)
+	expect.NoError(t, err)
+	report, err := rehearse.Run(t.Context(), release(nil, definition(t, "v1*: a")), release(nil, other), objects(job("x", "v1", `{}`)))
 	if err != nil || !report.Lost() || len(report.Findings) != 1 {
 		t.Errorf("got %v, %v", lines(report), err)
 	}
