@@ -1,8 +1,14 @@
 // Package rehearse replays the stored objects of a cluster through an upgrade of an operator.
 //
-//	old := schema.Release{Definitions: before}
-//	new := schema.Release{Definitions: after, Handler: conversion.NewHandler(reg)}
-//	report, err := rehearse.Run(ctx, old, new, objects)
+//	before := schema.Release{Definitions: deployed}
+//	after := schema.Release{Definitions: next, Handler: conversion.NewHandler(reg)}
+//	report, err := rehearse.Run(ctx, before, after, func(yield func(rehearse.Object, error) bool) {
+//		for _, text := range stored {
+//			if !yield(rehearse.Object{Text: text}, nil) {
+//				return
+//			}
+//		}
+//	})
 //	if err != nil || report.Lost() {
 //		…
 //	}
