@@ -88,8 +88,9 @@ was accepted before, and is refused or altered now.
 The effect of a change is one of:
   refused   An object or an update that was accepted is refused.
   altered   An object is stored or read with other data than before.
-  clients   Something else that clients rely on is gone or changed: a name, a version, a
-            subresource, a printer column, or how server-side apply merges.
+  clients   Something else that clients rely on is gone or changed: a definition with all its
+            objects, a name, a version, a subresource, a printer column, or how server-side
+            apply merges.
 
 Where no object was found that proves a change, it is marked as unproven: a pattern or a
 rule that has changed may allow less than before, or not. It counts as a breaking change for

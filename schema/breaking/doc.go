@@ -10,8 +10,8 @@
 //
 // Call [Changes] in a test or in CI, before you release a new version of your operator. The
 // result has three kinds of changes: the server refuses objects that it accepted ([Refused]),
-// data is lost or changed ([Altered]), or something else that clients rely on is missing
-// ([Clients]).
+// data is lost or changed ([Altered]), or something else that clients rely on is missing, such as a
+// version or the whole CRD ([Clients]).
 //
 // Most changes of a schema have a [Proof]: an example object that breaks when package schema
 // processes it with both CRDs, as the API server would.
