@@ -34,7 +34,7 @@ func CRD(text []byte) Option {
 	return func(c *config) {
 		definitions, err := schema.ParseAll(text)
 		if err != nil {
-			c.fault("roundtrip.CRD: %w", err)
+			c.errorf("roundtrip.CRD: %w", err)
 		}
 		c.definitions = append(c.definitions, definitions...)
 	}

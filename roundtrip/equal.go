@@ -36,7 +36,7 @@ type normalizer struct {
 func Normalize[T runtime.Object](reason string, normal func(T)) Option {
 	return func(c *config) {
 		if reason == "" || normal == nil {
-			c.fault("roundtrip.Normalize: it needs a reason and a function, and has %q and %v", reason, normal != nil)
+			c.errorf("roundtrip.Normalize: it needs a reason and a function, and has %q and %v", reason, normal != nil)
 			return
 		}
 		c.normalizers = append(c.normalizers, normalizer{reason, reflect.TypeFor[T](), func(obj runtime.Object) { normal(obj.(T)) }})

@@ -39,7 +39,7 @@ func History(paths ...string) Option {
 		for _, path := range paths {
 			all, err := readReleases(path)
 			if err != nil {
-				c.fault("roundtrip.History: %w", err)
+				c.errorf("roundtrip.History: %w", err)
 			}
 			c.history = append(c.history, all...)
 		}

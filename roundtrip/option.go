@@ -88,7 +88,7 @@ func (c *config) functions(s *runtime.Scheme) []any {
 func Iterations(n int) Option {
 	return func(c *config) {
 		if n < 1 {
-			c.fault("roundtrip.Iterations: %d objects prove nothing", n)
+			c.errorf("roundtrip.Iterations: %d objects prove nothing", n)
 		}
 		c.iterations = n
 	}
@@ -106,7 +106,7 @@ func Seed(n uint64) Option {
 func CheckLaw(law Law) Option {
 	return func(c *config) {
 		if law != OutsideSchema {
-			c.fault("roundtrip.CheckLaw: %q is not checked on request", law)
+			c.errorf("roundtrip.CheckLaw: %q is not checked on request", law)
 		}
 		c.outside = true
 	}
@@ -116,14 +116,14 @@ func CheckLaw(law Law) Option {
 func SkipLaw(law Law, reason string) Option {
 	return func(c *config) {
 		if !slices.Contains(allLaws, law) || reason == "" {
-			c.fault("roundtrip.SkipLaw: it needs a law and a reason, and has %q and %q", law, reason)
+			c.errorf("roundtrip.SkipLaw: it needs a law and a reason, and has %q and %q", law, reason)
 		}
 		c.without[law] = reason
 	}
 }
 
-// fault records an error of an option.
-func (c *config) fault(format string, args ...any) {
+// errorf records an error of an option.
+func (c *config) errorf(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
@@ -161,20 +161,20 @@ func (c *config) override() {
 	if text := os.Getenv(seedVariable); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			c.fault("%s: %w", seedVariable, err)
+			c.errorf("%s: %w", seedVariable, err)
 		}
 		c.seed, c.seeded = seed, true
 	}
 	if text := os.Getenv(iterationsVariable); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			c.fault("%s: %q is not a number of objects", iterationsVariable, text)
+			c.errorf("%s: %q is not a number of objects", iterationsVariable, text)
 		}
 		c.iterations = n
 	}
 	if c.trace = os.Getenv(traceVariable); c.trace != "" {
 		if err := os.WriteFile(c.trace, nil, 0o600); err != nil {
-			c.fault("%s: %w", traceVariable, err)
+			c.errorf("%s: %w", traceVariable, err)
 		}
 	}
 }

@@ -219,7 +219,7 @@ type refusal struct {
 func Refuse(reason string, refused func(err error) bool) Option {
 	return func(c *config) {
 		if reason == "" || refused == nil {
-			c.fault("roundtrip.Refuse: it needs a reason and a function, and has %q and %v", reason, refused != nil)
+			c.errorf("roundtrip.Refuse: it needs a reason and a function, and has %q and %v", reason, refused != nil)
 			return
 		}
 		c.refusals = append(c.refusals, refusal{reason, refused})

@@ -24,7 +24,8 @@ type Release struct {
 	Manifests map[string][]byte
 }
 
-// ByKind returns the Definitions by their kinds. It returns an error that names each kind that is defined twice.
+// ByKind returns the Definitions by their kinds. It returns an error if there are none, and one that names each kind that is
+// defined twice.
 func (r Release) ByKind() (map[schema.GroupKind]*Definition, error) {
 	all := map[schema.GroupKind]*Definition{}
 	var errs []error
@@ -33,6 +34,9 @@ func (r Release) ByKind() (map[schema.GroupKind]*Definition, error) {
 			errs = append(errs, fmt.Errorf("%s is defined twice", d.GroupKind()))
 		}
 		all[d.GroupKind()] = d
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no Definitions, expected those of schema.ParseAll")
 	}
 	return all, errors.Join(errs...)
 }

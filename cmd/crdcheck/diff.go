@@ -215,9 +215,6 @@ func (c *command) printComparison(all comparison) error {
 // compare returns what breaks when new definitions replace the old ones. Samples are tried as proofs.
 func (c *command) compare(ctx context.Context, old, now definitions, samples []subject) []change {
 	changes := []change{}
-	if c.interrupted(ctx) {
-		return changes
-	}
 	var objects []map[string]any
 	for _, s := range samples {
 		var u unstructured.Unstructured
@@ -236,15 +233,16 @@ func (c *command) compare(ctx context.Context, old, now definitions, samples []s
 	}
 	for _, b := range all {
 		found := change{Definition: b.Kind.String(), Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
-		is := now.byKind[b.Kind]
-		if is == nil && len(old.list) == 1 && len(now.list) == 1 {
-			is = now.list[0]
-		}
-		if o := now.of[is]; is != nil {
-			found.File, found.Line = o.File, o.lineOfChange(b)
-		} else {
-			o = old.of[old.byKind[b.Kind]]
+		if b.Path == "" { // the definition is removed
+			o := old.of[old.byKind[b.Kind]]
 			found.File, found.Line = o.File, o.Line
+		} else {
+			is := now.byKind[b.Kind]
+			if is == nil { // it was compared with the only one, of another kind
+				is = now.list[0]
+			}
+			o := now.of[is]
+			found.File, found.Line = o.File, o.lineOfChange(b)
 		}
 		if b.Proof != nil {
 			found.Object, found.Stored, found.Subresource = b.Proof.Object, b.Proof.Stored, b.Proof.Subresource

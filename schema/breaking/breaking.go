@@ -117,8 +117,8 @@ type Proof struct {
 // the speed of the machine. If the context is done first, Changes returns an error, and the changes of which
 // the search was completed. Changes also returns an error if a release has no Definitions, or two for a kind.
 func Changes(ctx context.Context, before, after schema.Release, opts ...Option) ([]Change, error) {
-	olds, oldErr := definitions(before, "old")
-	news, newErr := definitions(after, "new")
+	olds, oldErr := byKind(before, "old")
+	news, newErr := byKind(after, "new")
 	if err := errors.Join(oldErr, newErr); err != nil {
 		return nil, err
 	}
@@ -142,12 +142,9 @@ func Changes(ctx context.Context, before, after schema.Release, opts ...Option) 
 	return up.changes, nil
 }
 
-// definitions returns those of a release, of which there must be one.
-func definitions(release schema.Release, name string) (map[runtimeschema.GroupKind]*schema.Definition, error) {
+// byKind returns the definitions of a release.
+func byKind(release schema.Release, name string) (map[runtimeschema.GroupKind]*schema.Definition, error) {
 	all, err := release.ByKind()
-	if len(all) == 0 {
-		err = errors.New("no Definitions, expected those of schema.ParseAll")
-	}
 	if err != nil {
 		return nil, fmt.Errorf("breaking: the %s release: %w", name, err)
 	}
@@ -176,7 +173,7 @@ type upgrade struct {
 	samples  []map[string]any
 	progress func(Change)
 	changes  []Change
-	*replacement
+	replacement
 }
 
 // replacement is an old definition and the new one.
@@ -189,7 +186,7 @@ type replacement struct {
 
 // compare adds what breaks when a definition replaces another one. The new one is nil if the old one is removed.
 func (up *upgrade) compare(before, after *schema.Definition) {
-	up.replacement = &replacement{kind: before.GroupKind(), proven: map[string][]verdict{}, lost: map[string]bool{}}
+	up.replacement = replacement{kind: before.GroupKind(), proven: map[string][]verdict{}, lost: map[string]bool{}}
 	up.progress(Change{Kind: up.kind})
 	if after == nil {
 		up.add(Clients, "", "", "the definition is removed", "all its objects are deleted, and clients find nothing")

@@ -23,6 +23,11 @@ func breaks(t testing.TB, old, new string) (all []string) {
 	return all
 }
 
+// pears returns the text of a definition as one of another kind.
+func pears(text string) string {
+	return strings.NewReplacer("apples", "pears", "Apple", "Pear").Replace(text)
+}
+
 func release(definitions ...*schema.Definition) schema.Release {
 	return schema.Release{Definitions: definitions}
 }
@@ -394,11 +399,8 @@ func TestChanges_ManyAreToldApart(t *testing.T) {
 // with objects of the kind.
 func TestChanges_Release(t *testing.T) {
 	apple, shorter := property("{type: string, enum: [p, q]}"), property("{type: string, enum: [q]}")
-	as := func(plural, kind, text string) *schema.Definition {
-		return definition(t, strings.NewReplacer("apples", plural, "Apple", kind).Replace(text))
-	}
-	before := release(definition(t, apple), as("pears", "Pear", apple), as("plums", "Plum", apple))
-	after := release(as("pears", "Pear", shorter), definition(t, shorter))
+	before := release(definition(t, apple), definition(t, pears(apple)), definition(t, strings.NewReplacer("apples", "plums", "Apple", "Plum").Replace(apple)))
+	after := release(definition(t, pears(shorter)), definition(t, shorter))
 	all, err := breaking.Changes(t.Context(), before, after)
 	expect.NoError(t, err)
 	var got []string
@@ -421,19 +423,14 @@ func TestChanges_Release(t *testing.T) {
 
 // What another kind loses in its storage version is another change.
 func TestChanges_ReleaseStorage(t *testing.T) {
-	text := func(plural, kind, fields string) string {
-		return strings.NewReplacer("apples", plural, "Apple", kind).Replace(apples) + `  - {name: v1, served: true, storage: true,
+	old := apples + `  - {name: v1, served: true, storage: true,
      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}, b: {type: string}}}}}}}
   - {name: v2, served: true, storage: false,
-     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {` + fields + `}}}}}}
+     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}}}
 `
-	}
-	stored := func(text string) string {
-		return strings.NewReplacer("storage: true", "storage: false", "storage: false", "storage: true").Replace(text)
-	}
-	old := []string{text("apples", "Apple", "a: {type: string}"), text("pears", "Pear", "a: {type: string}")}
+	new := strings.NewReplacer("storage: true", "storage: false", "storage: false", "storage: true").Replace(old)
 	counts := map[string]int{}
-	all, err := breaking.Changes(t.Context(), release(definition(t, old[0]), definition(t, old[1])), release(definition(t, stored(old[0])), definition(t, stored(old[1]))))
+	all, err := breaking.Changes(t.Context(), release(definition(t, old), definition(t, pears(old))), release(definition(t, new), definition(t, pears(new))))
 	expect.NoError(t, err)
 	for _, c := range all {
 		counts[c.Kind.Kind]++
@@ -474,10 +471,9 @@ func TestChanges_RefusesWrongReleases(t *testing.T) {
 // A search that is interrupted is an error. A change that it did not look at is not called unproven, while one of
 // which the search was completed is.
 func TestChanges_Interrupted(t *testing.T) {
-	pears := strings.NewReplacer("apples", "pears", "Apple", "Pear")
 	old, new := property(locked), property(strings.Replace(locked, "integer", "integer, maximum: 3", 1))
-	before := release(definition(t, old), definition(t, pears.Replace(old)))
-	after := release(definition(t, new), definition(t, pears.Replace(new)))
+	before := release(definition(t, old), definition(t, pears(old)))
+	after := release(definition(t, new), definition(t, pears(new)))
 	for name, want := range map[string]string{"Apple": "", "Pear": "Apple"} {
 		late := errors.New("too late")
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -156,11 +156,7 @@ type side struct {
 
 // sides returns the kinds of a release.
 func sides(release schema.Release, name string) (map[runtimeschema.GroupKind]*side, error) {
-	definitions, err := release.ByKind()
-	if len(definitions) == 0 {
-		err = errors.New("no Definitions, expected those of schema.ParseAll")
-	}
-	if err != nil {
+	if _, err := release.ByKind(); err != nil {
 		return nil, fmt.Errorf("rehearse: the %s release: %w", name, err)
 	}
 	all := map[runtimeschema.GroupKind]*side{}
