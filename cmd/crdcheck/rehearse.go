@@ -128,7 +128,7 @@ func (s *snapshot) all(ctx context.Context, paths []string) iter.Seq2[rehearse.O
 
 // file yields the objects of a file, and reports whether more are wanted.
 func (s *snapshot) file(ctx context.Context, name string, named bool, yield func(rehearse.Object, error) bool) (more bool) {
-	source, size := s.in, int64(0)
+	source := s.in
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
@@ -136,9 +136,6 @@ func (s *snapshot) file(ctx context.Context, name string, named bool, yield func
 			return true
 		}
 		defer func() { _ = file.Close() }()
-		if info, err := file.Stat(); err == nil {
-			size = info.Size()
-		}
 		source = file
 	}
 	read, write := io.Pipe()
@@ -148,9 +145,8 @@ func (s *snapshot) file(ctx context.Context, name string, named bool, yield func
 		_, err := io.Copy(write, source)
 		write.CloseWithError(err)
 	}()
-	in := &counter{Reader: read}
 	more = true
-	readStored(name, in, func(o rehearse.Object, err error) bool {
+	readStored(name, read, func(o rehearse.Object, err error) bool {
 		if more = ctx.Err() == nil; !more { // the error is that of the pipe
 			return false
 		}
@@ -172,33 +168,11 @@ func (s *snapshot) file(ctx context.Context, name string, named bool, yield func
 			}
 		}
 		s.n++
-		s.progress.show("rehearse %s %d objects %s", bar(in.n, size), s.n, o.Where)
+		s.progress.show("rehearse %d objects %s", s.n, o.Where)
 		more = yield(o, err)
 		return more
 	})
 	return more
-}
-
-// counter counts what is read.
-type counter struct {
-	io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// bar shows how much of a file has been read. Of standard input, that is not known.
-func bar(n, size int64) string {
-	if size <= 0 {
-		return ""
-	}
-	const width = 20
-	part := min(n*width/size, width)
-	return "[" + strings.Repeat("#", int(part)) + strings.Repeat(".", int(width-part)) + "]"
 }
 
 // rehearsed is a finding, and the reason to accept it.
