@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,7 +167,12 @@ func (c *command) printComparison(all comparison) error {
 	c.findings = findings
 	switch c.output {
 	case "json":
-		return c.printChanges(all)
+		return c.printJSON(struct {
+			Definitions int      `json:"definitions"`
+			Changes     []change `json:"changes"`
+			Stale       []*entry `json:"stale"`
+			Errors      []string `json:"errors"`
+		}{all.definitions, all.changes, all.stale, append([]string{}, c.failures...)})
 	case "accept":
 		var open []identity
 		for _, b := range all.changes {
@@ -254,45 +258,6 @@ func (c *command) compare(ctx context.Context, old, now definitions, samples []s
 		changes = append(changes, found)
 	}
 	return changes
-}
-
-// printChanges prints changes as JSON. Each is one line, because proofs may be long lists.
-func (c *command) printChanges(all comparison) error {
-	changes, err := jsonLines(all.changes)
-	if err != nil {
-		return err
-	}
-	stale, err := jsonLines(all.stale)
-	if err != nil {
-		return err
-	}
-	failures, err := json.Marshal(append([]string{}, c.failures...))
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(c.out, "{\n  \"definitions\": %d,\n  \"changes\": %s,\n  \"stale\": %s,\n  \"errors\": %s\n}\n", all.definitions, changes, stale, failures)
-	return nil
-}
-
-// jsonLines returns the JSON of a list, with a line for each item.
-func jsonLines[T any](items []T) (string, error) {
-	text := "["
-	for i, item := range items {
-		var line bytes.Buffer
-		encoder := json.NewEncoder(&line)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(item); err != nil {
-			return "", err
-		}
-		if i > 0 {
-			text += ","
-		}
-		text += "\n    " + strings.TrimSpace(line.String())
-	}
-	if len(items) > 0 {
-		text += "\n  "
-	}
-	return text + "]", nil
 }
 
 // text is a change for a person to read.
