@@ -21,7 +21,7 @@ import (
 // direction happen at once, so two fields can change places.
 //
 // A path is the names of fields joined by dots, such as spec.hostPort, from the root of the
-// object. A path cannot lead into a list; to move fields of list elements, use [Each]. If
+// object. A path cannot lead into a list: to convert list elements, use [AddUnstructuredSpoke]. If
 // the field at a path is absent, nothing is moved.
 //
 // Missing objects on the path of a destination are created, and an object on its path that a move
@@ -44,7 +44,7 @@ import (
 //   - There are no moves, or a [Move] is empty.
 //   - A path is empty, or starts at apiVersion, kind or metadata.
 //   - A path overlaps with the path of another move on the same side.
-//   - A move is invalid, such as an [Enum] with an odd number of values.
+//   - A move is invalid, such as a [Split] with an empty separator.
 //   - The kind has another hub, or conversions between the versions were added before.
 func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, moves ...Move) error {
 	var errs []error
@@ -54,7 +54,7 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 	if len(moves) == 0 {
 		errs = append(errs, fmt.Errorf("conversion: %s has no moves", spoke))
 	}
-	for _, err := range checkMoves(moves, true) {
+	for _, err := range checkMoves(moves) {
 		errs = append(errs, fmt.Errorf("conversion: %s: %w", spoke, err))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -66,26 +66,23 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 		&step{from: hub, to: spoke, transform: moveAll(moves, false)})
 }
 
-// Move is a difference between two versions. [Rename], [Enum], [Split] and [Each] return
-// moves.
+// Move is a difference between two versions. [Rename] and [Split] return moves.
 type Move struct {
 	spoke, hub []string // paths
 	// convert gets the values at the paths of one side, of which at least one is present,
 	// and returns the values for the other side. An absent value is nil.
 	convert func(values [][]byte, toHub bool) ([][]byte, error)
 	errs    []error
-	nested  []Move
 }
 
-// checkMoves returns the mistakes in moves on a whole object, or on an element of a list.
-func checkMoves(moves []Move, whole bool) (errs []error) {
+// checkMoves returns the mistakes in moves.
+func checkMoves(moves []Move) (errs []error) {
 	sides := map[string][]string{}
 	for _, m := range moves {
 		if m.convert == nil {
-			errs = append(errs, errors.New("empty Move, expected the result of Rename, Enum, Split or Each"))
+			errs = append(errs, errors.New("empty Move, expected the result of Rename or Split"))
 		}
 		errs = append(errs, m.errs...)
-		errs = append(errs, checkMoves(m.nested, false)...)
 		sides["spoke"] = append(sides["spoke"], m.spoke...)
 		sides["hub"] = append(sides["hub"], m.hub...)
 	}
@@ -95,7 +92,7 @@ func checkMoves(moves []Move, whole bool) (errs []error) {
 			switch first, _, _ := strings.Cut(path, "."); {
 			case path == "" || slices.Contains(strings.Split(path, "."), ""):
 				errs = append(errs, fmt.Errorf("path %q, expected names joined by dots", path))
-			case whole && slices.Contains([]string{"metadata", "apiVersion", "kind"}, first):
+			case slices.Contains([]string{"metadata", "apiVersion", "kind"}, first):
 				errs = append(errs, fmt.Errorf("path %q: metadata, apiVersion and kind cannot be moved", path))
 			}
 			for _, other := range paths[:i] {

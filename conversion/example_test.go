@@ -70,7 +70,7 @@ func ExampleAddFields() {
 	reg := conversion.NewRegistry(runtime.NewScheme()) // no Go types are needed
 	err := conversion.AddFields(reg, schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}, "v1",
 		conversion.Split("hostPort", ":", conversion.StringPart("host"), conversion.IntegerPart("port")),
-		conversion.Enum("mode", "policy", "FAST", "Fast", "SLOW", "Slow"),
+		conversion.Rename("mode", "policy"),
 	)
 	if err != nil {
 		panic(err)
@@ -82,7 +82,7 @@ func ExampleAddFields() {
 		fmt.Println(string(converted), err)
 	}
 	// Output:
-	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"x"},"any":1.0,"host":"localhost","port":1234,"policy":"Fast"} <nil>
+	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"x"},"any":1.0,"host":"localhost","port":1234,"policy":"FAST"} <nil>
 	//  cannot convert CronTab x from stable.example.com/v1beta1 to stable.example.com/v1: hostPort: Invalid value: "localhost": must be <host>:<port, an integer>
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,63 +15,11 @@ import (
 // Rename moves a field with its whole value. The two paths may differ in the name of the
 // field, and in the objects that contain it.
 func Rename(spoke, hub string) Move {
-	return one(spoke, hub, func(value []byte, _ bool) ([]byte, error) { return value, nil })
-}
-
-// one returns a move of one field to another field.
-func one(spoke, hub string, convert func(value []byte, toHub bool) ([]byte, error)) Move {
-	m := Move{spoke: []string{spoke}, hub: []string{hub}}
-	m.convert = func(values [][]byte, toHub bool) ([][]byte, error) {
-		value, err := convert(values[0], toHub)
-		return [][]byte{value}, err
+	return Move{
+		spoke:   []string{spoke},
+		hub:     []string{hub},
+		convert: func(values [][]byte, _ bool) ([][]byte, error) { return values, nil },
 	}
-	return m
-}
-
-// Enum translates the values of a string field. The values are pairs of the spoke's value
-// and the hub's value. Each value occurs in at most one pair on its side. If the paths of
-// spoke and hub differ, the field moves from one path to the other as well.
-//
-// A value that is in no pair is preserved, and so is a value that is not a string. If a spoke value
-// is in no pair, but equals the hub value of a pair, or the other way round, the conversion fails,
-// because the value would be translated on the way back.
-//
-// [AddFields] returns an error if the number of values is zero or odd, or if a value occurs
-// twice on the same side.
-func Enum(spoke, hub string, values ...string) Move {
-	toHub, toSpoke := map[string]string{}, map[string]string{}
-	m := one(spoke, hub, func(value []byte, up bool) ([]byte, error) {
-		there, back, path := toHub, toSpoke, spoke
-		if !up {
-			there, back, path = toSpoke, toHub, hub
-		}
-		s, ok := rawjson.String(value)
-		if !ok {
-			return value, nil // the schema rejects it
-		}
-		if translated, ok := there[s]; ok {
-			return rawjson.Quote(translated), nil
-		}
-		if _, taken := back[s]; taken {
-			return nil, field.Invalid(fieldPath(path), s,
-				"the value has another meaning in the other version")
-		}
-		return value, nil
-	})
-	if len(values) == 0 || len(values)%2 == 1 {
-		m.errs = append(m.errs, fmt.Errorf("Enum %s: values must be pairs", spoke))
-		values = nil
-	}
-	for pair := range slices.Chunk(values, 2) {
-		_, spokeTwice := toHub[pair[0]]
-		_, hubTwice := toSpoke[pair[1]]
-		if spokeTwice || hubTwice {
-			m.errs = append(m.errs, fmt.Errorf(
-				"Enum %s: %q or %q is in more than one pair", spoke, pair[0], pair[1]))
-		}
-		toHub[pair[0]], toSpoke[pair[1]] = pair[1], pair[0]
-	}
-	return m
 }
 
 // Part is a field of the hub that holds a part of a split string. [StringPart] and
@@ -224,37 +171,4 @@ func printable(value []byte) any {
 func fieldPath(path string) *field.Path {
 	names := strings.Split(path, ".")
 	return field.NewPath(names[0], names[1:]...)
-}
-
-// Each applies moves to each element of a list of objects. The paths of the moves start at the
-// element. If the paths of spoke and hub differ, the list also moves from one to the other. A null
-// list, and elements that are not objects, are preserved.
-func Each(spoke, hub string, moves ...Move) Move {
-	m := one(spoke, hub, func(value []byte, toHub bool) ([]byte, error) {
-		if string(value) == "null" {
-			return value, nil
-		}
-		path := spoke
-		if !toHub {
-			path = hub
-		}
-		list, i := []byte{'['}, 0
-		for element, err := range rawjson.Elements(value) {
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			if element[0] == '{' { // the schema rejects other values
-				if element, err = move(element, moves, toHub); err != nil {
-					return nil, fmt.Errorf("%s[%d].%w", path, i, err)
-				}
-			}
-			if i++; i > 1 {
-				list = append(list, ',')
-			}
-			list = append(list, element...)
-		}
-		return append(list, ']'), nil
-	})
-	m.nested = moves
-	return m
 }

@@ -5,9 +5,9 @@
 // API server's own decoder, a duplicate member is taken, and the last one
 // counts, and invalid UTF-8 passes.
 //
-// A [Cursor] passes over a text once, from left to right; [Members], [Elements]
-// and [Set] use it. Its Outline is for callers that come back to a value,
-// and read it level by level. Why not a jsontext.Decoder? Conversion promises to
-// take less time than one encoding/json.Valid pass over the request; a Decoder
-// takes as long as that for the tokens alone.
+// A [Cursor] passes over a text once, from left to right; [Members] and [Set]
+// use it. Its Outline is for callers that come back to a value, and read it
+// level by level. A jsontext.Decoder would be too slow: a whole conversion takes
+// little longer than encoding/json.Valid takes for the request, and a Decoder takes
+// as long as that for the tokens alone.
 package rawjson

@@ -31,23 +31,6 @@ func Members(object []byte) iter.Seq2[Member, error] {
 	}
 }
 
-// Elements yields the elements of a JSON array in their order, as slices of its
-// text. If the text is not one JSON array, the last pair holds the error.
-func Elements(array []byte) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		c := NewCursor(array)
-		for c.Enter('['); c.Next('['); {
-			value := c.Value()
-			if c.err == nil && !yield(value, nil) {
-				return
-			}
-		}
-		if err := c.End(); err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
 // String decodes a JSON string; ok is false if value is not a string.
 func String(value []byte) (s string, ok bool) {
 	if len(value) < 2 || value[0] != '"' {

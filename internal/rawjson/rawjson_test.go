@@ -39,17 +39,6 @@ func TestMembers_KeepTheirExactText(t *testing.T) {
 	}
 }
 
-func TestElements_KeepTheirExactText(t *testing.T) {
-	var got []string
-	for e, err := range rawjson.Elements([]byte(` [ 1.50, {"a" : 1} ,"]", [] ] `)) {
-		expect.NoError(t, err)
-		got = append(got, string(e))
-	}
-	if diff := cmp.Diff([]string{"1.50", `{"a" : 1}`, `"]"`, "[]"}, got); diff != "" {
-		t.Errorf("elements (-want +got):\n%s", diff)
-	}
-}
-
 func TestMembers_NoObject(t *testing.T) {
 	for text, want := range map[string]string{
 		``:               "unexpected EOF",
