@@ -99,7 +99,7 @@ func (s *search) edits(c *change, object map[string]any, v verdict) (all []map[s
 		errs, schema = v.others, s.is.structural
 	}
 	visited := map[string]bool{}
-	for _, err := range errs {
+	for _, err := range inOrder(errs) {
 		keys, steps, at := locate(object, schema, errorPath(err))
 		if rules := rulesHere(at) + c.rule; !visited[pathOf(steps)] && len(visited) < 3 {
 			visited[pathOf(steps)] = true

@@ -83,7 +83,7 @@ func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool
 }
 
 // rulesOf returns the text of all CEL rules of a schema, with their paths and the expressions of
-// their messages, one a line.
+// their messages, one a line, always in the same order.
 func rulesOf(s *structuralschema.Structural) string {
 	var rules strings.Builder
 	var collect func(s *structuralschema.Structural)
@@ -93,7 +93,8 @@ func rulesOf(s *structuralschema.Structural) string {
 				rules.WriteString(strings.ReplaceAll(text, "\n", " ") + "\n")
 			}
 		}
-		for _, p := range s.Properties {
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			p := s.Properties[name]
 			collect(&p)
 		}
 		if s.Items != nil {

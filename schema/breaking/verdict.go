@@ -67,11 +67,16 @@ func (v verdict) of(c *change, paths []string) verdict {
 	return v
 }
 
-func (v verdict) proof() *Proof {
-	// The server has them in an order that changes. Errors without a field come last.
+// inOrder returns errors in the order of their texts: the server has them in an order that changes.
+// Errors without a field come last.
+func inOrder(errs field.ErrorList) field.ErrorList {
 	text := func(err *field.Error) string { return strings.Replace(err.Error(), "<nil>", "~", 1) }
 	byText := func(a, b *field.Error) int { return strings.Compare(text(a), text(b)) }
-	p := &Proof{Errors: slices.SortedStableFunc(slices.Values(v.errs), byText), Blocked: v.blocked}
+	return slices.SortedStableFunc(slices.Values(errs), byText)
+}
+
+func (v verdict) proof() *Proof {
+	p := &Proof{Errors: inOrder(v.errs), Blocked: v.blocked}
 	if v.status {
 		p.Subresource = "status"
 	}
