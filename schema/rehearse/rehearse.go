@@ -79,8 +79,8 @@ func Run(ctx context.Context, before, after schema.Release, objects iter.Seq2[Ob
 	if err := errors.Join(oldErr, newErr); err != nil {
 		return nil, err
 	}
-	for kind, side := range r.new {
-		if r.old[kind] != nil && side.lacksHandler {
+	for _, d := range after.Definitions {
+		if kind := d.GroupKind(); r.old[kind] != nil && r.new[kind].lacksHandler {
 			return nil, fmt.Errorf("rehearse: %s of the new release is converted by a webhook: want Release.Handler", kind)
 		}
 	}
