@@ -78,7 +78,7 @@ func (d Decision) String() string {
 func (c *comparison) report() *Report {
 	r := &Report{Requests: c.sent, Expected: c.declared, Differences: slices.Collect(maps.Values(c.found))}
 	slices.SortFunc(r.Differences, func(a, b *Difference) int {
-		return cmp.Or(cmp.Compare(a.Kind.String(), b.Kind.String()), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.key.text, b.key.text))
+		return cmp.Or(cmp.Compare(a.Kind.String(), b.Kind.String()), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.key.text, b.key.text), cmp.Compare(a.key.how, b.key.how))
 	})
 	for _, s := range c.sides {
 		for _, d := range s.decisions {
