@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"k8s.io/client-go/util/cert"
 )
 
 // skew is how far back the validity of a certificate begins, because clocks differ.
@@ -169,10 +171,7 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 }
 
 func encodeCertificates(certs ...*x509.Certificate) []byte {
-	var text []byte
-	for _, cert := range certs {
-		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})...)
-	}
+	text, _ := cert.EncodeCertificates(certs...) // to memory
 	return text
 }
 

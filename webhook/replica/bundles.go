@@ -3,7 +3,6 @@ package replica
 import (
 	"bytes"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"net/http"
 	"slices"
@@ -31,10 +30,7 @@ func (all bundles) CABundle() []byte {
 		certs = append(certs, found...)
 	}
 	slices.SortFunc(certs, func(a, b *x509.Certificate) int { return bytes.Compare(a.Raw, b.Raw) })
-	var bundle []byte
-	for _, c := range slices.CompactFunc(certs, (*x509.Certificate).Equal) {
-		bundle = append(bundle, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: c.Raw})...)
-	}
+	bundle, _ := cert.EncodeCertificates(slices.CompactFunc(certs, (*x509.Certificate).Equal)...) // to memory
 	return bundle
 }
 
