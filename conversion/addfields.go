@@ -72,7 +72,7 @@ type Move struct {
 	// convert gets the values at the paths of one side, of which at least one is present,
 	// and returns the values for the other side. An absent value is nil.
 	convert func(values [][]byte, toHub bool) ([][]byte, error)
-	errs    []error
+	err     error // a mistake of the move
 }
 
 // checkMoves returns the mistakes in moves.
@@ -82,7 +82,9 @@ func checkMoves(moves []Move) (errs []error) {
 		if m.convert == nil {
 			errs = append(errs, errors.New("empty Move, expected the result of Rename or Split"))
 		}
-		errs = append(errs, m.errs...)
+		if m.err != nil {
+			errs = append(errs, m.err)
+		}
 		sides["spoke"] = append(sides["spoke"], m.spoke...)
 		sides["hub"] = append(sides["hub"], m.hub...)
 	}

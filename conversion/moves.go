@@ -54,7 +54,7 @@ func Split(spoke, separator string, first, second Part) Move {
 	s := split{spoke, separator, [2]Part{first, second}}
 	m := Move{spoke: []string{spoke}, hub: []string{first.path, second.path}}
 	if separator == "" {
-		m.errs = append(m.errs, fmt.Errorf("Split %s: the separator is empty", spoke))
+		m.err = fmt.Errorf("Split %s: the separator is empty", spoke)
 	}
 	m.convert = func(values [][]byte, toHub bool) ([][]byte, error) {
 		if toHub {
