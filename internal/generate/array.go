@@ -54,7 +54,7 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f flat) er
 
 func (m *maker) array(n *node) ([]any, error) {
 	out := []any{}
-	seen := map[string]bool{}
+	others := elements{node: n, seen: map[string]bool{}}
 	draw := m.drawFor(m.plan.Has(n.path))
 	total := count(draw, n.leastOf, n.mostOf, m.affordable(draw, n.sizes, n.items))
 	if draw >= named*unit {
@@ -65,7 +65,7 @@ func (m *maker) array(n *node) ([]any, error) {
 		var err error
 		m.Part(func() { v, err = m.element(n.items, i, total) })
 		if n.unique && err == nil {
-			v, err = m.distinct(n, v, seen, max(0, i-dense))
+			v, err = others.distinct(m, v)
 		}
 		if err != nil {
 			if len(out)+total-i-1 < n.leastOf {
@@ -107,28 +107,40 @@ func (m *maker) element(n *node, i, of int) (v any, err error) {
 	return v, err
 }
 
+// elements are those of a list that must differ.
+type elements struct {
+	*node // of the list
+	seen  map[string]bool
+	next  int // of the small values that replace elements which are there already
+}
+
 // distinct returns an element that differs from the others: the given one with other keys, or a
 // small one.
-func (m *maker) distinct(n *node, v any, seen map[string]bool, first int) (_ any, err error) {
-	for try := first; err == nil && seen[n.key(v)]; try++ {
-		if try > first+tries {
-			return nil, n.fault(fmt.Errorf("no element is found that differs from %d others", len(seen)))
+func (e *elements) distinct(m *maker, v any) (_ any, err error) {
+	for try := 0; err == nil && e.seen[e.key(v)]; try++ {
+		if try > tries {
+			return nil, e.fault(fmt.Errorf("no element is found that differs from %d others", len(e.seen)))
 		}
 		object, ok := v.(map[string]any)
-		if !ok || n.keys == nil {
-			m.with(always(bump(0, try)), func(m *maker) { v, err = m.value(n.items) })
-			continue
+		if !ok || e.keys == nil {
+			m.with(always(bump(0, e.next)), func(m *maker) { v, err = m.value(e.items) })
+		} else {
+			for i, number := range e.keys {
+				p := e.items.properties[number]
+				draw := e.next >> (2 * i) // so that small keys are combined
+				if draw >= named {
+					draw = e.next*len(e.keys) + i
+				}
+				m.with(always(bump(0, draw)), func(m *maker) { object[p.name], err = m.value(p.node) })
+			}
+			if err == nil && !e.items.accepts(object) {
+				err = e.fault(errors.New("no other key is accepted"))
+			}
 		}
-		for i, number := range n.keys {
-			p := n.items.properties[number]
-			m.with(always(bump(0, try>>(2*i))), func(m *maker) { object[p.name], err = m.value(p.node) })
-		}
-		if err == nil && !n.items.accepts(object) {
-			err = n.fault(errors.New("no other key is accepted"))
-		}
+		e.next++
 	}
 	if err == nil {
-		seen[n.key(v)] = true
+		e.seen[e.key(v)] = true
 	}
 	return v, err
 }

@@ -42,6 +42,24 @@ func TestGenerator_LargeSchemas(t *testing.T) {
 	}
 }
 
+// Elements of large lists differ, too.
+func TestGenerator_LargeLists(t *testing.T) {
+	for name, schema := range map[string]string{
+		"set":               `{type: array, x-kubernetes-list-type: set, items: {type: string}, minItems: 1001}`,
+		"list map":          `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string, pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$', maxLength: 63}}}, minItems: 1001}`,
+		"list map of ports": `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [protocol, port], items: {type: object, required: [port], properties: {port: {type: integer, minimum: 1, maximum: 65535}, protocol: {type: string, default: TCP, enum: [TCP, UDP]}}}, minItems: 1001}`,
+		"map":               `{type: object, additionalProperties: {type: string}, minProperties: 1001}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := schemaOf(t, "{type: object, required: [v], properties: {v: "+schema+"}}")
+			for _, object := range objectsOf(t, s.generator(t), 5) {
+				s.check(t, object)
+			}
+		})
+	}
+}
+
 // BenchmarkObject reports how often valid was asked for an object.
 func BenchmarkObject(b *testing.B) {
 	all := gatewayAPI(b)
