@@ -33,7 +33,7 @@ func Objects(objects []map[string]any, over func() bool, keep func(objects []map
 			s := &shrinker{object, over, func(object map[string]any) bool {
 				next := slices.Clone(objects)
 				next[i] = object
-				if reflect.DeepEqual(object, objects[i]) || !keep(next) {
+				if !keep(next) {
 					return false
 				}
 				objects, again = next, true
@@ -44,9 +44,9 @@ func Objects(objects []map[string]any, over func() bool, keep func(objects []map
 	}
 }
 
-// set replaces the value at a place.
+// set replaces the value at a place with another one.
 func (s *shrinker) set(keys []any, value any) bool {
-	if s.over() {
+	if s.over() || reflect.DeepEqual(At(s.object, keys), value) {
 		return false
 	}
 	object := Replace(runtime.DeepCopyJSON(s.object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
@@ -106,6 +106,9 @@ func (s *shrinker) items(keys []any) {
 }
 
 func (s *shrinker) text(keys []any, text string) {
+	if text == "" {
+		return
+	}
 	for _, short := range []string{"", "a", strings.Repeat("a", len([]rune(text)))} {
 		if s.set(keys, short) {
 			break
