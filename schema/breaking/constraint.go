@@ -98,7 +98,9 @@ func (c *comparison) bounds(was *structuralschema.Structural, now *structuralsch
 		known[b.Name] = b
 	}
 	for _, b := range generate.Bounds(now) {
-		if old, bounded := known[b.Name]; bounded && !b.Stricter(old) {
+		old, bounded := known[b.Name]
+		onlyEmpty := b.Name == "minLength" && b.Value == 1 // refuses ""
+		if bounded && !b.Stricter(old) || onlyEmpty && len(errorsOf(was, "")) > 0 {
 			continue
 		}
 		added := c.add(steps, becomes(b.Name, said[b.Name], boundText(b)), "new and changed values beyond it are refused")

@@ -29,6 +29,7 @@ func TestChanges_HarmlessAreNotReported(t *testing.T) {
 		"a pattern that all values have":      {"{type: string, enum: [A, B]}", "{type: string, enum: [A, B], pattern: '^[A-Z]$'}"},
 		"a length that all values have":       {"{type: string, enum: [A]}", "{type: string, enum: [A], maxLength: 5, minLength: 1}"},
 		"a length that a pattern implies":     {"{type: string, pattern: '^[a-z]{1,9}$'}", "{type: string, pattern: '^[a-z]{1,9}$', minLength: 1, maxLength: 9}"},
+		"a length that a format implies":      {"{type: string, format: byte}", "{type: string, format: byte, minLength: 1}"},
 		"a pattern that a length implies":     {"{type: string, pattern: '^a+$', maxLength: 3}", "{type: string, pattern: '^a{1,3}$', maxLength: 3}"},
 		"a format that all values have":       {"{type: string, enum: ['10.0.0.0/8']}", "{type: string, enum: ['10.0.0.0/8'], format: cidr}"},
 		"an enum of all numbers":              {"{type: integer, minimum: 1, maximum: 3}", "{type: integer, minimum: 1, maximum: 3, enum: [1, 2, 3]}"},

@@ -184,6 +184,7 @@ func TestProof_IsSmall(t *testing.T) {
 	}{
 		"many items":        {"{type: array, items: {type: object, required: [m], properties: {m: {type: string}, o: {type: string}}}}", "{type: array, maxItems: 2000, items: {type: object, required: [m], properties: {m: {type: string}, o: {type: string}}}}", 2001*len(`{"m":""},`) + 100},
 		"items that differ": {"{type: array, x-kubernetes-list-type: set, items: {type: string}}", "{type: array, maxItems: 64, x-kubernetes-list-type: set, items: {type: string}}", 65*len(`"aa",`) + 100},
+		"many that differ":  {"{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [m], items: {type: object, required: [m], properties: {m: {type: string}}}}", "{type: array, maxItems: 1000, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [m], items: {type: object, required: [m], properties: {m: {type: string}}}}", 1001*len(`{"m":"aaaa"},`) + 100},
 		"a long text":       {"{type: object, properties: {b: {type: string}, c: {type: string, default: x}}}", "{type: object, properties: {b: {type: string, maxLength: 5000}, c: {type: string, default: x}}}", 5001 + 100},
 	} {
 		t.Run(name, func(t *testing.T) {
