@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/breaking"
 )
@@ -103,6 +104,9 @@ An entry accepts exactly the change that it repeats. If the compared definitions
 have the change, because OLD has moved on, the entry is reported as stale: remove it. It
 hides nothing, so it counts for the exit code only with --fail-on-stale. With that flag, an
 entry of a definition that is not compared is stale too, so compare all of them in one run.
+
+A proof may be long: one that a list has too many items, for example. More than 2 KiB of it
+are printed with -o json only.
 
 The search for proofs tries the same objects on each machine. If it takes longer than
 --timeout, the exit code is 3, whatever was found until then.`,
@@ -260,6 +264,9 @@ func (c *command) compare(ctx context.Context, old, now definitions, samples []s
 	return changes
 }
 
+// longest is how many bytes of an object a person reads.
+const longest = 2 << 10
+
 // text is a change for a person to read.
 func (b change) text() string {
 	var text strings.Builder
@@ -269,14 +276,14 @@ func (b change) text() string {
 	}
 	fmt.Fprintf(&text, "    Why (%s): %s.\n", b.Effect, b.Why)
 	if b.Stored != nil {
-		fmt.Fprintf(&text, "    Stored: %s\n", b.Stored)
+		fmt.Fprintf(&text, "    Stored: %s\n", logtext.Cut(string(b.Stored), longest))
 	}
 	if b.Object != nil {
 		proof := "Proof"
 		if b.Subresource != "" {
 			proof = "Proof, a write of its " + b.Subresource
 		}
-		fmt.Fprintf(&text, "    %s: %s\n", proof, b.Object)
+		fmt.Fprintf(&text, "    %s: %s\n", proof, logtext.Cut(string(b.Object), longest))
 	}
 	for _, err := range b.Errors {
 		fmt.Fprintf(&text, "    Refused: %s\n", indent(err))

@@ -56,6 +56,23 @@ func TestDiff_ObjectsProveChanges(t *testing.T) {
 	}
 }
 
+// A long proof is printed whole as JSON only.
+func TestDiff_LongProofs(t *testing.T) {
+	text := content(t, "testdata/project/deep/others.yml")
+	old := strings.Replace(text, "{type: object}", "{type: object, properties: {a: {type: string}}}", 1)
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"old.yaml": old, "new.yaml": strings.Replace(old, "{type: string}", "{type: string, maxLength: 9000}", 1)} {
+		expect.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	long := strings.Repeat("a", 9001)
+	for output, whole := range map[string]bool{"text": false, "github": false, "json": true} {
+		code, stdout, stderr := run(t, "", "diff", "-o", output, "old.yaml", "new.yaml")
+		if code != exitFindings || strings.Contains(stdout, long) != whole || !whole && !strings.Contains(stdout, "aaa… (") {
+			t.Errorf("%s: the exit code is %d, and there are %d bytes\n%s", output, code, len(stdout), stderr)
+		}
+	}
+}
+
 // A search that takes too long is not a finding, nor may it pass for one that found nothing.
 func TestDiff_TimeoutHasItsOwnExitCode(t *testing.T) {
 	t.Chdir("testdata")
