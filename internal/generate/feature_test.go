@@ -3,6 +3,8 @@ package generate
 import (
 	"strings"
 	"testing"
+
+	"github.com/crdkit/crdkit/internal/choices"
 )
 
 // features are schemas of a property named v, or of the whole if they start with "root:",
@@ -113,6 +115,9 @@ var features = map[string]string{
 	"CEL: union":                  `{type: object, required: [type], properties: {type: {type: string, enum: [A, B, C]}, a: {type: object, properties: {x: {type: integer}}}, b: {type: object, properties: {y: {type: string}}}}, x-kubernetes-validations: [{rule: "(self.type == 'A') == has(self.a)"}, {rule: "(self.type == 'B') == has(self.b)"}]}`,
 	"CEL: one of":                 `{type: object, properties: {a: {type: integer}, b: {type: integer}, c: {type: integer}}, x-kubernetes-validations: [{rule: "(has(self.a) ? 1 : 0) + (has(self.b) ? 1 : 0) + (has(self.c) ? 1 : 0) == 1"}]}`,
 	"CEL: a name":                 `{type: object, required: [id], properties: {id: {type: string}, list: {type: array, items: {type: string, x-kubernetes-validations: [{rule: "self.startsWith('a')"}]}, maxItems: 9}}, x-kubernetes-validations: [{rule: "self.id != '' && !self.id.contains('z')"}]}`,
+	"CEL: both":                   `{type: object, properties: {name: {type: string}, namespace: {type: string}}, x-kubernetes-validations: [{rule: "has(self.name) && has(self.__namespace__)"}]}`,
+	"CEL: neither":                `{type: object, properties: {a: {type: string}, b: {type: string}}, x-kubernetes-validations: [{rule: "!has(self.a) && !has(self.b)"}]}`,
+	"CEL: a part":                 `{type: object, required: [of], properties: {by: {type: string}, reason: {type: string}, of: {type: object, properties: {a: {type: string}, b: {type: string}}, x-kubernetes-validations: [{rule: "has(self.a) || has(self.b)"}]}}, x-kubernetes-validations: [{rule: "has(self.by) || has(self.reason)"}]}`,
 	"CEL: quantity, with default": `{type: array, maxItems: 100, items: {type: object, properties: {q: {type: integer, minimum: 1, maximum: 100, default: 1}}}, x-kubernetes-validations: [{rule: "self.map(t, t.q).sum() <= 100"}]}`,
 }
 
@@ -142,6 +147,24 @@ func TestGenerator_EveryFeature(t *testing.T) {
 			s := schemaOf(t, schema)
 			for _, object := range objectsOf(t, s.generator(t), 50) {
 				s.check(t, object)
+			}
+		})
+	}
+}
+
+// Most objects are accepted or can be repaired. The same one takes the place of the others.
+func TestGenerator_RepairsMost(t *testing.T) {
+	for name, schema := range schemas() {
+		if !strings.HasPrefix(name, "CEL") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := schemaOf(t, schema).generator(t)
+			for i := range 40 {
+				if _, err := g.try(choices.New(1, name, i)); err != nil {
+					t.Errorf("object %d: %v", i, err)
+				}
 			}
 		})
 	}

@@ -24,9 +24,10 @@ func (g *Generator) repair(object map[string]any) error {
 		if errs = g.validate(object); len(errs) == 0 {
 			return nil
 		}
-		// Rules are evaluated in the order of a map.
+		// The server evaluates rules in the order of a map. Those of a part are repaired before those
+		// around it, which accept no value with a wrong part.
 		slices.SortStableFunc(errs, func(a, b *field.Error) int {
-			return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Detail, b.Detail))
+			return cmp.Or(cmp.Compare(b.Field, a.Field), cmp.Compare(a.Detail, b.Detail))
 		})
 		changed := map[string]bool{}
 		for _, err := range errs {

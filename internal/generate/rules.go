@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apimachinery/pkg/runtime"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
 // rules are the CEL rules of a part of the schema, which can be evaluated for its value alone.
@@ -33,6 +34,11 @@ func rulesOf(path string, s *structuralschema.Structural) *rules {
 	for _, rule := range s.XValidations {
 		for _, m := range mentions.FindAllStringSubmatch(rule.Rule, -1) {
 			path := strings.Split(strings.ReplaceAll(m[1][1:], "?", ""), ".")
+			for i, name := range path {
+				if unescaped, ok := apiservercel.Unescape(name); ok {
+					path[i] = unescaped
+				}
+			}
 			same := func(p []string) bool { return slices.Equal(p, path) }
 			if !slices.ContainsFunc(r.mentioned, same) {
 				r.mentioned = append(r.mentioned, path)
@@ -54,7 +60,7 @@ func (n *node) obeys(value any) bool {
 // maxRelaxed bounds the values that are tried in place of one that rules refuse.
 const maxRelaxed = 64
 
-// relax returns a value that the rules accept, and that differs from the given one in one place: a
+// relax returns a value that the rules accept, and that differs from the given one in few places: a
 // field that the rules mention, or any. ok is false if it finds none.
 func (n *node) relax(value any) (_ any, ok bool) {
 	left := maxRelaxed
@@ -85,7 +91,8 @@ func (n *node) relaxList(list []any, accepts func(any) bool) (any, bool) {
 	return nil, false
 }
 
-// relaxObject tries changes of fields that the rules mention, and then the absence of others.
+// relaxObject tries changes of fields that the rules mention, then the absence of others, and at last the
+// presence and the absence of all that they mention.
 func (n *node) relaxObject(object map[string]any, accepts func(any) bool) (any, bool) {
 	var edits []func(object map[string]any)
 	for _, path := range n.rules.mentioned {
@@ -96,6 +103,13 @@ func (n *node) relaxObject(object map[string]any, accepts func(any) bool) (any, 
 		if p, ok := n.property(name); !mentioned && (!ok || !p.required) {
 			edits = append(edits, func(object map[string]any) { delete(object, name) })
 		}
+	}
+	for _, present := range []bool{true, false} {
+		edits = append(edits, func(object map[string]any) {
+			for _, path := range n.rules.mentioned {
+				n.require(object, path[0], present)
+			}
+		})
 	}
 	for _, edit := range edits {
 		out := runtime.DeepCopyJSON(object)
@@ -135,6 +149,20 @@ func (n *node) edits(object map[string]any, path []string) (all []func(object ma
 		all = append(all, func(object map[string]any) { delete(object, p.name) })
 	}
 	return all
+}
+
+// require adds a field with its least value if it should be present, or else removes it.
+func (n *node) require(object map[string]any, name string, present bool) {
+	p, ok := n.property(name)
+	switch _, found := object[name]; {
+	case !ok || found == present:
+	case present:
+		if v := least(p.node); v != nil {
+			object[name] = v
+		}
+	case !p.required:
+		delete(object, name)
+	}
 }
 
 // alternatives returns small values of a node, more for a scalar type than for others.
