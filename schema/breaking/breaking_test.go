@@ -539,6 +539,17 @@ func TestChanges_SamplesProve(t *testing.T) {
 	}
 }
 
+// The search sets fields whose names rules escape.
+func TestChanges_EscapedNames(t *testing.T) {
+	for _, rule := range []string{"has(self.__namespace__) && self.__namespace__.startsWith('x')", "has(self.a__dash__b) && self.a__dash__b == 'y'"} {
+		old := property(`{type: object, x-kubernetes-validations: [{rule: "` + rule + `"}], properties: {namespace: {type: string}, a-b: {type: string}, size: {type: integer}}}`)
+		changes := changes(t, old, strings.Replace(old, "size: {type: integer", "size: {type: integer, maximum: 3", 1))
+		if len(changes) != 1 || changes[0].Proof == nil {
+			t.Errorf("%s: the changes are %v, want one with a proof", rule, changes)
+		}
+	}
+}
+
 // A rule that belongs to a new field or value refuses nothing that was accepted, nor does one that
 // says what an old one says. One that looks alike may.
 func TestChanges_RulesThatRefuseNothing(t *testing.T) {

@@ -157,7 +157,7 @@ func rulesHere(s *structuralschema.Structural) string {
 	names := map[string]bool{}
 	needs(validationOrNone(s.ValueValidation), names)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		text += "." + name + "\n"
+		text += "." + inRule(name) + "\n"
 	}
 	return text
 }
@@ -174,7 +174,7 @@ var word = regexp.MustCompile(`\.(\w+)`)
 func (e *editor) names() map[string]bool {
 	names := map[string]bool{}
 	for _, match := range word.FindAllStringSubmatch(e.rules, -1) {
-		names[match[1]] = true
+		names[fieldName(match[1])] = true
 	}
 	return names
 }

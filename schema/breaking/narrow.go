@@ -119,7 +119,7 @@ var (
 func (want portion) literals(name, step string) (values []structuralschema.JSON) {
 	var near, far []string
 	for line := range strings.Lines(want.rules) {
-		if step != "" && strings.Contains(line, "."+step) {
+		if step != "" && strings.Contains(line, "."+inRule(step)) {
 			near = append(near, line)
 		} else {
 			far = append(far, line)
@@ -128,7 +128,7 @@ func (want portion) literals(name, step string) (values []structuralschema.JSON)
 	for _, match := range compared.FindAllStringSubmatch(strings.Join(append(near, far...), ""), -1) {
 		for _, text := range quoted.FindAllString(match[2], -1) {
 			value := structuralschema.JSON{Object: text[1 : len(text)-1]}
-			if match[1] == name && !slices.Contains(values, value) {
+			if match[1] == inRule(name) && !slices.Contains(values, value) {
 				values = append(values, value)
 			}
 		}

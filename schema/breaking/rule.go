@@ -76,13 +76,26 @@ func (s *simplifier) schemaOf(e ast.Expr) pair {
 	return pair{}
 }
 
+// fieldName returns the name of a field that a rule may escape: namespace is __namespace__ there.
+func fieldName(ident string) string {
+	if name, escaped := apiservercel.Unescape(ident); escaped {
+		return name
+	}
+	return ident
+}
+
+// inRule returns the name of a field as a rule has it.
+func inRule(name string) string {
+	if ident, ok := apiservercel.Escape(name); ok {
+		return ident
+	}
+	return name
+}
+
 // field returns the schemas of a field, and whether they are known. The old one is nil if the field
 // is new.
 func (s *simplifier) field(e ast.SelectExpr) (p pair, known bool) {
-	name, unescaped := apiservercel.Unescape(e.FieldName())
-	if !unescaped {
-		name = e.FieldName()
-	}
+	name := fieldName(e.FieldName())
 	of := s.schemaOf(e.Operand())
 	if of.was == nil || of.is == nil || isMeta(name) || !declares(of.is, name) {
 		return pair{}, false
@@ -96,7 +109,7 @@ func (s *simplifier) always(e ast.SelectExpr) bool {
 	if !known || p.was == nil || p.was.Nullable || !reflect.DeepEqual(p.was.Default, p.is.Default) {
 		return false
 	}
-	return p.was.Default.Object != nil || requires(s.schemaOf(e.Operand()).was, e.FieldName())
+	return p.was.Default.Object != nil || requires(s.schemaOf(e.Operand()).was, fieldName(e.FieldName()))
 }
 
 // simplify changes an expression in place, inner ones first.
