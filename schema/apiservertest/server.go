@@ -3,7 +3,6 @@ package apiservertest
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -82,8 +81,11 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	// Upstream exits the process if a server ends before its hooks for the start have run.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
+		store: memory.NewClient(life), webhooks: webhooks{done: life, calls: &callLog{}}, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
+	}
+	if o.handler != nil {
+		s.webhooks.transport = newTransport(life, o.handler)
 	}
 	if err := s.run(ctx, life, cancel, o); err != nil {
 		cancel()
@@ -138,7 +140,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	}
 	front := newFront(&s.faults)
 	s.handler = front
-	s.config = &rest.Config{Host: "http://apiservertest", Transport: transport{front, life}, QPS: -1}
+	s.config = &rest.Config{Host: "http://apiservertest", Transport: newTransport(life, front), QPS: -1}
 
 	options := newRESTOptions(life, s.store)
 	options.uncached = o.uncached
@@ -216,7 +218,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 	config.HealthzChecks, config.LivezChecks, config.ReadyzChecks = ping, ping, ping
 	config.ExternalAddress = "apiservertest:443"
 	// The server insists on a listener. This one accepts no connection.
-	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newListener(ctx)}
+	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newPipes(context.WithoutCancel(ctx))}
 	config.LoopbackClientConfig = s.Config()
 	config.LoopbackClientConfig.BearerToken = token
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -262,27 +264,3 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 		AuthResolverWrapper:  s.webhooks.wrap,
 	}}, nil
 }
-
-// listener accepts nothing until it is closed.
-type listener struct {
-	done context.Context
-	net.Listener
-	close func()
-}
-
-func newListener(ctx context.Context) net.Listener {
-	done, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	return listener{done: done, close: cancel}
-}
-
-func (l listener) Accept() (net.Conn, error) {
-	<-l.done.Done()
-	return nil, net.ErrClosed
-}
-
-func (l listener) Close() error {
-	l.close()
-	return nil
-}
-
-func (listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }

@@ -17,9 +17,9 @@ import (
 
 // webhooks calls webhooks, in process if there is a handler.
 type webhooks struct {
-	handler http.Handler
-	done    context.Context
-	calls   *callLog
+	transport http.RoundTripper // to the handler, or nil
+	done      context.Context
+	calls     *callLog
 }
 
 // wrap is a [webhook.AuthenticationInfoResolverWrapper].
@@ -40,8 +40,8 @@ func (h webhooks) client(config *rest.Config, err error) (*rest.Config, error) {
 		return config, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		if h.handler != nil {
-			next = transport{h.handler, h.done}
+		if h.transport != nil {
+			next = h.transport
 		}
 		return recorder{next, h.calls}
 	})
@@ -57,7 +57,7 @@ var _ webhook.ServiceResolver = services{}
 // external name, as kube-apiserver does (apiserver/pkg/util/proxy/proxy.go, ResolveCluster). A
 // Service of another type needs Pods, which this server does not run.
 func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
-	if s.webhooks.handler != nil {
+	if s.webhooks.transport != nil {
 		return &url.URL{Scheme: "https", Host: fmt.Sprintf("%s.%s.svc:%d", name, namespace, port)}, nil
 	}
 	store := s.builtins[corev1.SchemeGroupVersion.WithKind("Service")]
