@@ -27,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/openapi"
+	"k8s.io/apiserver/plugin/pkg/audit/fake"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
@@ -104,22 +105,6 @@ func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 // need no credentials, and have the user of Config unless they impersonate another one.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// auditor records the requests of clients.
-type auditor struct{ record func(*audit.Event) }
-
-func (auditor) Run(<-chan struct{}) error { return nil }
-func (auditor) Shutdown()                 {}
-func (auditor) String() string            { return "apiservertest" }
-
-func (a auditor) ProcessEvents(events ...*audit.Event) bool {
-	for _, event := range events {
-		if event.User.Username != user.APIServerUser {
-			a.record(event)
-		}
-	}
-	return true
-}
-
 // endpoint is what the storage asks about etcd.
 type endpoint struct{}
 
@@ -149,7 +134,13 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 		return err
 	}
 	if o.audit != nil {
-		config.GenericConfig.AuditBackend = auditor{record: o.audit}
+		config.GenericConfig.AuditBackend = &fake.Backend{OnRequest: func(events []*audit.Event) {
+			for _, event := range events {
+				if event.User.Username != user.APIServerUser {
+					o.audit(event)
+				}
+			}
+		}}
 		config.GenericConfig.AuditPolicyRuleEvaluator = policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, []audit.Stage{audit.StageRequestReceived, audit.StageResponseStarted})
 	}
 	began := time.Now() // when the plugins begin to poll
@@ -194,7 +185,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	}
 	time.Sleep(time.Until(polled.Add(pollPeriod / 10)))
 	if err == nil {
-		err = s.createRest(ctx, o.objects)
+		err = s.createRest(ctx, o.objects, definitions)
 	}
 	if err != nil {
 		end()
