@@ -113,9 +113,6 @@ func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error
 	return &clientv3.StatusResponse{Version: memory.Version}, nil
 }
 
-// pollPeriod is how often upstream's admission plugins look whether their informers have synced.
-const pollPeriod = 100 * time.Millisecond
-
 // run builds the server, and runs it until life is done. It returns when the server is ready. If
 // it returns an error, the server has ended, or was never run. If the server ends by itself, run
 // calls end.
@@ -134,16 +131,8 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 		return err
 	}
 	if o.audit != nil {
-		config.GenericConfig.AuditBackend = &fake.Backend{OnRequest: func(events []*audit.Event) {
-			for _, event := range events {
-				if event.User.Username != user.APIServerUser {
-					o.audit(event)
-				}
-			}
-		}}
-		config.GenericConfig.AuditPolicyRuleEvaluator = policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, []audit.Stage{audit.StageRequestReceived, audit.StageResponseStarted})
+		setAudit(config.GenericConfig, o.audit)
 	}
-	began := time.Now() // when the plugins begin to poll
 	if !config.GenericConfig.FeatureGate.Enabled(features.MutatingAdmissionPolicy) {
 		front.once.Do(func() { close(front.fetched) }) // no plugin asks for OpenAPI
 	}
@@ -169,7 +158,6 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	config.GenericConfig.SharedInformerFactory.Start(life.Done())
 	custom.Informers.WaitForCacheSync(life.Done())
 	config.GenericConfig.SharedInformerFactory.WaitForCacheSync(life.Done())
-	polled := began.Add(time.Since(began).Truncate(pollPeriod) + pollPeriod)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
@@ -183,7 +171,6 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	if err == nil {
 		err = front.publish(ctx, definitions)
 	}
-	time.Sleep(time.Until(polled.Add(pollPeriod / 10)))
 	if err == nil {
 		err = s.createRest(ctx, o.objects, definitions)
 	}
@@ -254,4 +241,16 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 		ServiceResolver:      services{s},
 		AuthResolverWrapper:  s.webhooks.wrap,
 	}}, nil
+}
+
+// setAudit has the requests of clients recorded.
+func setAudit(config *genericapiserver.RecommendedConfig, record func(*audit.Event)) {
+	config.AuditBackend = &fake.Backend{OnRequest: func(events []*audit.Event) {
+		for _, event := range events {
+			if event.User.Username != user.APIServerUser {
+				record(event)
+			}
+		}
+	}}
+	config.AuditPolicyRuleEvaluator = policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, []audit.Stage{audit.StageRequestReceived, audit.StageResponseStarted})
 }
