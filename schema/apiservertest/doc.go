@@ -27,9 +27,12 @@
 //
 // The admission plugins apply the rules, selectors, match conditions, failure policies and
 // timeouts of webhooks. If there is a [Handler], it gets all webhook requests directly, and the
-// caBundle is ignored. [Server.WebhookCalls] returns the requests and responses.
-// ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with bindings and
-// parameters.
+// caBundle is ignored. ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with
+// bindings and parameters.
+//
+// A moment after a write, the server also converts the object for the caches of the other served
+// versions. To count conversions, run the test in a bubble of testing/synctest, and call
+// synctest.Wait before you look.
 //
 // A controller-runtime manager needs the server's config, but the server needs the manager's
 // webhooks. Give both the same http.ServeMux, to which the manager adds its webhooks later:

@@ -82,7 +82,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	// Upstream exits the process if a server ends before its hooks for the start have run.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		store: memory.NewClient(life), webhooks: webhooks{done: life, calls: &callLog{}}, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
+		store: memory.NewClient(life), webhooks: webhooks{done: life}, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
 	if o.handler != nil {

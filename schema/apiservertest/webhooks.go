@@ -19,7 +19,6 @@ import (
 type webhooks struct {
 	transport http.RoundTripper // to the handler, or nil
 	done      context.Context
-	calls     *callLog
 }
 
 // wrap is a [webhook.AuthenticationInfoResolverWrapper].
@@ -34,18 +33,12 @@ func (h webhooks) wrap(delegate webhook.AuthenticationInfoResolver) webhook.Auth
 	}
 }
 
-// client has the requests recorded, and answered by the handler if there is one.
+// client has the requests answered by the handler if there is one.
 func (h webhooks) client(config *rest.Config, err error) (*rest.Config, error) {
-	if err != nil {
-		return config, err
+	if err == nil && h.transport != nil {
+		config.Wrap(func(http.RoundTripper) http.RoundTripper { return h.transport })
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		if h.transport != nil {
-			next = h.transport
-		}
-		return recorder{next, h.calls}
-	})
-	return config, nil
+	return config, err
 }
 
 // services finds webhooks behind Services.
