@@ -133,7 +133,7 @@ func (c *checker) definition(version string, o *object) error {
 		c.versions = append(c.versions, v.Name)
 	}
 	for _, err := range o.duplicates {
-		d := err.(duplicate)
+		d := err.(lineError)
 		c.problems = append(c.problems, Problem{Definition: c.name, Message: d.message, Line: d.line, Column: 1})
 	}
 	for _, err := range strict {

@@ -10,15 +10,6 @@ import (
 // position is a place in a file, from 1.
 type position struct{ line, column int }
 
-// inFile returns the place in the file of what is at p in a text that begins at begin.
-func (p position) inFile(begin position) position {
-	if p.line == 1 {
-		p.column += begin.column - 1
-	}
-	p.line += begin.line - 1
-	return p
-}
-
 // positions has the places of the fields in one object.
 type positions struct {
 	document map[string]position // by the paths in the document, as plainPath writes them
@@ -28,7 +19,7 @@ type positions struct {
 // positions returns the places of fields in an object.
 func (o *object) positions() positions {
 	if o.places == nil {
-		o.places = map[string]position{"": o.begin}
+		o.places = map[string]position{"": {o.line, 1}}
 		var n yaml.Node // JSON that is not YAML, such as surrogates, has no places
 		if err := yaml.Unmarshal(o.text, &n); err == nil && len(n.Content) == 1 {
 			o.addPlaces("", n.Content[0], n.Content[0])
@@ -44,7 +35,7 @@ func (o *object) positions() positions {
 // name.
 func (d *document) addPlaces(path string, name, value *yaml.Node) {
 	if _, twice := d.places[path]; !twice || path == "" {
-		d.places[path] = position{name.Line, name.Column}.inFile(d.begin)
+		d.places[path] = position{d.line - 1 + name.Line, name.Column}
 	}
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
@@ -57,7 +48,7 @@ func (d *document) addPlaces(path string, name, value *yaml.Node) {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(value.Content); i += 2 {
 			key := value.Content[i]
-			d.addPlaces(path+"."+plainPath(nameInJSON(key)), key, value.Content[i+1])
+			d.addPlaces(path+"."+plainPath(key.Value), key, value.Content[i+1])
 		}
 	}
 }
@@ -80,19 +71,4 @@ func (p positions) find(path string) (at position, found bool) {
 			return at, end == len(path)
 		}
 	}
-}
-
-// nameInJSON returns the name that a key has in JSON. YAML 1.1 takes some plain words for booleans,
-// so a property named n or on becomes one named false or true.
-func nameInJSON(key *yaml.Node) string {
-	if plain := key.Style == 0 && key.Tag != ""; !plain {
-		return key.Value
-	}
-	switch key.Value {
-	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "True", "TRUE":
-		return "true"
-	case "n", "N", "no", "No", "NO", "off", "Off", "OFF", "False", "FALSE":
-		return "false"
-	}
-	return key.Value
 }
