@@ -298,33 +298,6 @@ func TestServer_WebhookFails(t *testing.T) {
 	expect.ErrorContains(t, err, `failed calling webhook "few.example.com": failed to call webhook: the server responded with the status code 418 but did not return more information`)
 }
 
-func TestServer_Verbs(t *testing.T) {
-	t.Parallel()
-	s := apiservertest.Start(t, apiservertest.Manifests([]byte(cronTabYAML)))
-	client := clientOf(s, "v1")
-	out, err := client.Create(t.Context(), cronTab(t, "v1", "a", `{schedule: x, tabs: [{name: a}]}`), metav1.CreateOptions{})
-	expect.NoError(t, err)
-	if got := testobj.Field(t, out, "spec"); got != `{"replicas":1,"schedule":"x","tabs":[{"name":"a"}]}` {
-		t.Errorf("got %s", got)
-	}
-	_, err = client.Create(t.Context(), cronTab(t, "v1", "b", `{replicas: -1}`), metav1.CreateOptions{})
-	if err == nil || !apierrors.IsInvalid(err) {
-		t.Errorf("got %v", err)
-	}
-	out, err = client.Apply(t.Context(), "a", cronTab(t, "v1", "a", `{tabs: [{name: b, text: c}]}`), metav1.ApplyOptions{FieldManager: "other"})
-	expect.NoError(t, err)
-	if got := testobj.Field(t, out, "spec"); got != `{"replicas":1,"schedule":"x","tabs":[{"name":"a"},{"name":"b","text":"c"}]}` {
-		t.Errorf("got %s", got)
-	}
-	_, err = client.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"status":{"runs":2}}`), metav1.PatchOptions{}, "status")
-	expect.NoError(t, err)
-	stored, err := s.Stored(t.Context(), resource.GroupResource(), "default", "a")
-	expect.NoError(t, err)
-	if !strings.Contains(string(stored), `"status":{"runs":2}`) {
-		t.Errorf("stored is %s", stored)
-	}
-}
-
 func TestServer_Informer(t *testing.T) {
 	t.Parallel()
 	s := apiservertest.Start(t, apiservertest.Manifests([]byte(cronTabYAML)), apiservertest.Objects(cronTab(t, "v1", "a", "{}")))
@@ -647,24 +620,6 @@ func TestServer_MigrationInABubble(t *testing.T) {
 			t.Errorf("stored is %s", stored)
 		}
 	})
-}
-
-// A request keeps nothing of its caller but when it ends, as if it came through a network: what a
-// webhook asks of the server would be a part of the request that called the webhook.
-func TestServer_ContextEndsAtRequest(t *testing.T) {
-	hooks, err := operator()
-	expect.NoError(t, err)
-	text, err := hooks.Manifests(nil)
-	expect.NoError(t, err)
-	type key struct{}
-	s := apiservertest.Start(t, apiservertest.Manifests(text), apiservertest.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if v := r.Context().Value(key{}); v != nil {
-			t.Errorf("%s: the context has the caller's value %v", r.URL.Path, v)
-		}
-		hooks.ServeHTTP(w, r)
-	})))
-	_, err = clientOf(s, "v1").Create(context.WithValue(t.Context(), key{}, "x"), cronTab(t, "v1", "a", `{}`), metav1.CreateOptions{})
-	expect.NoError(t, err)
 }
 
 // The server chooses how long a watch without a timeout runs: half an hour at least.
