@@ -90,10 +90,11 @@
 //
 // Clients can create, list, watch, patch and apply the stable kinds of Kubernetes, such as
 // Namespaces, Secrets, Pods, Deployments, Events and Leases, with metadata, generation and status
-// as in a cluster. These kinds are neither validated nor defaulted, because that code is in
-// kube-apiserver itself, not in its libraries. There are exceptions: webhook configurations and
-// policies are defaulted, and their expressions are checked; stringData of a Secret becomes data; a new
-// Node has the taint not-ready; and deleting a namespace deletes its contents.
+// as in a cluster. They are served without the watch cache, and are neither validated nor
+// defaulted, because that code is in kube-apiserver itself, not in its libraries. There are
+// exceptions: webhook configurations and policies are defaulted, and their expressions are checked;
+// stringData of a Secret becomes data; a new Node has the taint not-ready; and deleting a namespace
+// deletes its contents.
 //
 // Types that a program adds to client-go's scheme.Scheme are served by their CRDs only. If an
 // initial CRD has a group version of built-in kinds, it replaces all built-in kinds of that group
