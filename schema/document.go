@@ -21,7 +21,7 @@ import (
 type document struct {
 	line   int // of its marker, or 1
 	text   []byte
-	places map[string]position // see positions
+	places map[string]position // by their paths, as plainPath writes them; see find
 }
 
 // object is an object in a document.
@@ -64,7 +64,7 @@ func eachObject(data []byte, f func(*object) error) error {
 			if err := f(o); err != nil && o.item < 0 {
 				add(fmt.Sprintf("the document of line %d", line), err)
 			} else if err != nil {
-				at, _ := o.positions().find("")
+				at, _ := o.find("")
 				add(fmt.Sprintf("items[%d] of line %d", o.item, at.line), err)
 			}
 		}

@@ -10,27 +10,6 @@ import (
 // position is a place in a file, from 1.
 type position struct{ line, column int }
 
-// positions has the places of the fields in one object.
-type positions struct {
-	document map[string]position // by the paths in the document, as plainPath writes them
-	object   string              // the path of the object in the document
-}
-
-// positions returns the places of fields in an object.
-func (o *object) positions() positions {
-	if o.places == nil {
-		o.places = map[string]position{"": {o.line, 1}}
-		var n yaml.Node // JSON that is not YAML, such as surrogates, has no places
-		if err := yaml.Unmarshal(o.text, &n); err == nil && len(n.Content) == 1 {
-			o.addPlaces("", n.Content[0], n.Content[0])
-		}
-	}
-	if o.item < 0 {
-		return positions{document: o.places}
-	}
-	return positions{o.places, ".items." + strconv.Itoa(o.item)}
-}
-
 // addPlaces adds the places of a node and of what is in it. The place of a field is that of its
 // name.
 func (d *document) addPlaces(path string, name, value *yaml.Node) {
@@ -59,15 +38,24 @@ func plainPath(path string) string {
 	return strings.NewReplacer("[", ".", "]", "").Replace(path)
 }
 
-// find returns the place of a path, such as spec.versions[0].schema or properties[a.b], and whether
-// the field exists. If it does not, the place is that of the nearest field above it.
-func (p positions) find(path string) (at position, found bool) {
+// find returns the place of a path in an object, such as spec.versions[0].schema or properties[a.b],
+// and whether the field exists. If it does not, the place is that of the nearest field above it.
+func (o *object) find(path string) (at position, found bool) {
+	if o.places == nil {
+		o.places = map[string]position{"": {o.line, 1}}
+		var n yaml.Node // JSON that is not YAML, such as surrogates, has no places
+		if err := yaml.Unmarshal(o.text, &n); err == nil && len(n.Content) == 1 {
+			o.addPlaces("", n.Content[0], n.Content[0])
+		}
+	}
 	if path != "" {
 		path = "." + plainPath(path)
 	}
-	path = p.object + path
+	if o.item >= 0 {
+		path = ".items." + strconv.Itoa(o.item) + path
+	}
 	for end := len(path); ; end = strings.LastIndexByte(path[:end], '.') {
-		if at, ok := p.document[path[:end]]; ok {
+		if at, ok := o.places[path[:end]]; ok {
 			return at, end == len(path)
 		}
 	}
