@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
@@ -52,7 +53,7 @@ func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGett
 	}
 	var defaults []runtime.Object
 	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
-		defaults = append(defaults, newNamespace(name))
+		defaults = append(defaults, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	if o.rbac {
 		defaults = append(defaults, defaultRoles()...)
@@ -83,10 +84,6 @@ func serviceOf(u *unstructured.Unstructured) string {
 		}
 	}
 	return ""
-}
-
-func newNamespace(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 }
 
 // createDefinition stores a CRD with the status that the controllers of the server would set.
