@@ -98,8 +98,8 @@ func (o *object) check() ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{at: o.positions(), name: nameOf(o.json)}
-	err = c.definition(version, o)
+	c := &checker{object: o, name: nameOf(o.json)}
+	err = c.definition(version)
 	slices.SortStableFunc(c.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
 	})
@@ -108,23 +108,23 @@ func (o *object) check() ([]Problem, error) {
 
 // checker collects the problems of one definition.
 type checker struct {
-	at       positions
+	*object
 	name     string
 	versions []string // their names
 	problems []Problem
 }
 
 // definition checks a definition; version is its apiVersion.
-func (c *checker) definition(version string, o *object) error {
+func (c *checker) definition(version string) error {
 	if version != apiextensionsv1.SchemeGroupVersion.String() {
 		c.add("apiVersion", fmt.Sprintf("no matches for kind %q in version %q", "CustomResourceDefinition", version))
 		return nil
 	}
-	crd, strict, err := decodeDefinition(version, o.json)
+	crd, strict, err := decodeDefinition(version, c.json)
 	var wrong map[string]string
 	if err != nil {
 		var rest []byte
-		if wrong, rest = findMistyped(o.json); len(wrong) == 0 {
+		if wrong, rest = findMistyped(c.json); len(wrong) == 0 {
 			return err
 		}
 		crd, strict, err = decodeDefinition(version, rest)
@@ -132,8 +132,8 @@ func (c *checker) definition(version string, o *object) error {
 	for _, v := range crd.Spec.Versions {
 		c.versions = append(c.versions, v.Name)
 	}
-	for _, err := range o.duplicates {
-		d := err.(duplicate)
+	for _, err := range c.duplicates {
+		d := err.(lineError)
 		c.problems = append(c.problems, Problem{Definition: c.name, Message: d.message, Line: d.line, Column: 1})
 	}
 	for _, err := range strict {
@@ -174,7 +174,7 @@ func (c *checker) add(path, message string) *Problem {
 	if strings.HasPrefix(path, "status.storedVersions") {
 		inFile = "spec.versions" // a file has no status
 	}
-	at, _ := c.at.find(inFile)
+	at, _ := c.find(inFile)
 	c.problems = append(c.problems, Problem{
 		Definition: c.name, Version: c.version(path), Path: path, Message: message,
 		Line: at.line, Column: at.column, Advice: advise(path, message),
@@ -200,7 +200,7 @@ func (c *checker) paths(path string) []string {
 	if path == "<nil>" {
 		return []string{""}
 	}
-	if _, found := c.at.find(path); found {
+	if _, found := c.find(path); found {
 		return []string{path}
 	}
 	path = strings.Replace(path, "].JSONPath", "].jsonPath", 1)

@@ -16,8 +16,8 @@
 //     single steps of a request.
 //   - [Check] returns the problems of a CRD, with their lines in the file and with advice.
 //
-// Objects of requests are JSON or YAML, and results are JSON. The single steps take maps, into
-// which [Result.Unstructured] decodes a result, and some of them change the maps.
+// Objects of requests are JSON or YAML, and results are JSON. The single steps take maps, and some
+// of them change the maps.
 //
 // # Source of the behaviour
 //

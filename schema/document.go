@@ -17,12 +17,11 @@ import (
 	"github.com/crdkit/crdkit/internal/crd"
 )
 
-// document is a part of a file: a document of YAML or JSON.
+// document is a document of YAML or JSON in a file.
 type document struct {
-	number int      // from 1
-	begin  position // of the text, in the file
+	line   int // of its marker, or 1
 	text   []byte
-	places map[string]position // see positions
+	places map[string]position // by their paths, as plainPath writes them; see find
 }
 
 // object is an object in a document.
@@ -30,70 +29,47 @@ type object struct {
 	*document
 	item       int // in the items of a List; -1 if the document is not a List
 	json       []byte
-	duplicates []error // each is a duplicate
+	duplicates []error // for each key that a mapping of YAML has twice, a lineError
 }
 
-// duplicate is a key that a mapping of YAML has twice. JSON would keep one of both.
-type duplicate struct {
+// lineError is an error of the YAML parser.
+type lineError struct {
 	line    int // in the file
 	message string
 }
 
-func (d duplicate) Error() string { return fmt.Sprintf("line %d: %s", d.line, d.message) }
+func (e lineError) Error() string { return fmt.Sprintf("line %d: %s", e.line, e.message) }
 
 // eachObject calls f with each object of a file. It goes on after an error. All errors,
 // its own and those of f, are joined, and each names its document or item.
 func eachObject(data []byte, f func(*object) error) error {
 	var errs []error
-	add := func(where string, at position, err error) {
+	add := func(where string, err error) {
 		all := []error{err}
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {
 			all = joined.Unwrap()
 		}
 		for _, err := range all {
-			errs = append(errs, fmt.Errorf("schema: %s (line %d): %w", where, at.line, err))
+			errs = append(errs, fmt.Errorf("schema: %s: %w", where, err))
 		}
 	}
-	for _, d := range split(data) {
-		where := fmt.Sprintf("document %d", d.number)
+	for line, text := range crd.Documents(data) {
+		d := &document{line: line, text: text}
 		objects, err := d.objects()
 		if err != nil {
-			add(where, d.begin, err)
+			add(fmt.Sprintf("the document of line %d", line), err)
 		}
 		for i := range objects {
 			o := &objects[i]
 			if err := f(o); err != nil && o.item < 0 {
-				add(where, d.begin, err)
+				add(fmt.Sprintf("the document of line %d", line), err)
 			} else if err != nil {
-				at, _ := o.positions().find("")
-				add(fmt.Sprintf("%s, items[%d]", where, o.item), at, err)
+				at, _ := o.find("")
+				add(fmt.Sprintf("items[%d] of line %d", o.item, at.line), err)
 			}
 		}
-		d.places = nil // they may be large
 	}
 	return errors.Join(errs...)
-}
-
-// leading matches what may come before the content of a document: blank lines and comments.
-var leading = regexp.MustCompile(`^(?:[ \t]*(?:#.*)?(?:\n|\z))+`)
-
-// split cuts a file into its documents. It leaves out those without content.
-func split(data []byte) (docs []*document) {
-	// A carriage return alone ends a line of YAML too.
-	data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
-	begin := position{1, 1}
-	for line, text := range crd.Documents(data) {
-		begin.line = line
-		head := leading.Find(text)
-		if lines := bytes.Count(head, []byte("\n")); lines > 0 {
-			begin = position{line + lines, 1}
-		}
-		if text = text[len(head):]; len(text) > 0 {
-			docs = append(docs, &document{number: len(docs) + 1, begin: begin, text: text})
-		}
-		begin.column = len("---") + 1 // all but the first document follow a marker
-	}
-	return docs
 }
 
 // objects returns the objects in a document: itself, or the items of a List.
@@ -127,15 +103,10 @@ func (d *document) json() (value []byte, duplicates []error, err error) {
 	value, strictErr := sigsyaml.YAMLToJSONStrict(d.text)
 	if strictErr != nil {
 		if value, err = sigsyaml.YAMLToJSON(d.text); err != nil {
-			return nil, nil, d.inFile(err)
+			return nil, nil, d.lineError(err.Error())
 		}
-		for _, text := range yamlWarnings(strictErr.Error()) {
-			found := duplicate{d.begin.line, text}
-			if m := lineInError.FindStringSubmatch(text); m != nil {
-				n, _ := strconv.Atoi(m[2]) // digits; if there are too many, only the line is wrong
-				found = duplicate{d.begin.line - 1 + n, text[len(m[0]):]}
-			}
-			duplicates = append(duplicates, found)
+		for _, message := range yamlWarnings(strictErr.Error()) {
+			duplicates = append(duplicates, d.lineError(message))
 		}
 	}
 	return value, duplicates, d.readToEnd()
@@ -150,7 +121,7 @@ func (d *document) readToEnd() error {
 	if err := decoder.Decode(&node); err == io.EOF {
 		return nil
 	} else if err != nil {
-		return d.inFile(err)
+		return d.lineError(err.Error())
 	}
 	if err := decoder.Decode(&node); err != io.EOF {
 		return errors.New("unexpected content after the end of the YAML document")
@@ -159,16 +130,16 @@ func (d *document) readToEnd() error {
 }
 
 // lineInError is how an error of the YAML parser about a line begins.
-var lineInError = regexp.MustCompile(`^(yaml: )?line (\d+): `)
+var lineInError = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 
-// inFile makes the line in an error of the YAML parser that of the file.
-func (d *document) inFile(err error) error {
-	m := lineInError.FindStringSubmatch(err.Error())
-	if m == nil || d.begin.line == 1 {
-		return err
+// lineError returns an error of the YAML parser with its line in the file.
+func (d *document) lineError(message string) error {
+	m := lineInError.FindStringSubmatch(message)
+	if m == nil {
+		return lineError{d.line, message}
 	}
-	n, _ := strconv.Atoi(m[2])
-	return fmt.Errorf("%sline %d: %s", m[1], d.begin.line-1+n, err.Error()[len(m[0]):])
+	n, _ := strconv.Atoi(m[1]) // digits; if there are too many, only the line is wrong
+	return lineError{d.line - 1 + n, message[len(m[0]):]}
 }
 
 // listItems returns the items of a List, as kubectl prints it.

@@ -75,14 +75,14 @@ func TestParse_NoDefinition(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"none", "# nothing", "schema: found 0 CustomResourceDefinitions: want one"},
 		{"several", a + "---\n" + tiny("bananas"), "schema: found 2 CustomResourceDefinitions: want one"},
-		{"another kind", a + "---\n\n# a service\napiVersion: v1\nkind: Service\n", `schema: document 2 (line 13): the kind is "Service" of "v1": want CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`},
-		{"a List with another kind", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List}]}", `schema: document 1, items[0] (line 1): the kind is "List" of "v1": want`},
-		{"an unknown field", strings.Replace(a, "scope:", "scopes: x\n  scope:", 1), `schema: document 1 (line 1): unknown field "spec.scopes"`},
+		{"another kind", a + "---\n\n# a service\napiVersion: v1\nkind: Service\n", `schema: the document of line 10: the kind is "Service" of "v1": want CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`},
+		{"a List with another kind", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List}]}", `schema: items[0] of line 1: the kind is "List" of "v1": want`},
+		{"an unknown field", strings.Replace(a, "scope:", "scopes: x\n  scope:", 1), `schema: the document of line 1: unknown field "spec.scopes"`},
 		{"a field twice", strings.Replace(a, "scope:", "scope: x\n  scope:", 1), `key "scope" already set in map`},
 		{"a field twice in JSON", `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":{"group":"a","group":"b"}}`, `duplicate field "spec.group"`},
-		{"no YAML", "a: b: c", "schema: document 1 (line 1): "},
-		{"a scalar", "hello", "schema: document 1 (line 1): "},
-		{"a list of scalars", "[1]", "schema: document 1 (line 1): "},
+		{"no YAML", "a: b: c", "schema: the document of line 1: "},
+		{"a scalar", "hello", "schema: the document of line 1: "},
+		{"a list of scalars", "[1]", "schema: the document of line 1: "},
 		{"too large a definition", a + "  conversion: {strategy: " + strings.Repeat("x", 3<<20) + "}", "the limit is 3145728"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -96,19 +96,14 @@ func TestParse_NoDefinition(t *testing.T) {
 // Nothing in a file is passed over in silence.
 func TestParse_TextAfterADocument(t *testing.T) {
 	a, b := asJSON(tiny("apples")), asJSON(tiny("bananas"))
-	list := `{"apiVersion":"v1","kind":"List","items":[` + a + `]}`
 	flow := "{" + strings.NewReplacer("\n  ", " ", "\n", ", ", "versions:", "versions: [", "  - {", "{").Replace(strings.TrimSpace(tiny("apples")))
 	flow = strings.NewReplacer("spec:", "spec: {", "group: example.com", "group: example.com,", "scope: Cluster", "scope: Cluster,", "kind: Apples}", "kind: Apples},", "- {", "{").Replace(flow) + "]}}"
 	for _, test := range []struct{ name, text, want string }{
-		{"JSON and a brace", a + "}", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
-		{"JSON and a mapping", indented(tiny("apples")) + "foo: bar\n", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
-		{"two values of JSON", a + "\n" + b, "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
-		{"a List and a bracket", tiny("apples") + "---\n" + list + "\n]", "schema: document 2 (line 11): unexpected content after the end of the YAML document"},
-		{"what follows a mapping in braces", flow + "\nfoo: bar\n", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
-		{"the same on one line", flow + "]", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
-		{"the same further down", tiny("apples") + "--- # bananas\n" + strings.ReplaceAll(flow, "apples", "bananas") + "\n\n  foo: bar\n", "schema: document 2 (line 11): unexpected content after the end of the YAML document"},
-		{"what is indented less", "  " + strings.ReplaceAll(strings.TrimSpace(tiny("apples")), "\n", "\n  ") + "\nfoo: bar\n", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
-		{"no YAML, further down", tiny("apples") + "---\na: b\nb: c: d\n", "schema: document 2 (line 11): yaml: line 12: mapping values are not allowed in this context"},
+		{"two values of JSON", a + "\n" + b, "schema: the document of line 1: unexpected content after the end of the YAML document"},
+		{"what follows a mapping in braces", flow + "\nfoo: bar\n", "schema: the document of line 1: unexpected content after the end of the YAML document"},
+		{"the same further down", tiny("apples") + "--- # bananas\n" + strings.ReplaceAll(flow, "apples", "bananas") + "\n\n  foo: bar\n", "schema: the document of line 10: unexpected content after the end of the YAML document"},
+		{"what is indented less", "  " + strings.ReplaceAll(strings.TrimSpace(tiny("apples")), "\n", "\n  ") + "\nfoo: bar\n", "schema: the document of line 1: unexpected content after the end of the YAML document"},
+		{"no YAML, further down", tiny("apples") + "---\na: b\nb: c: d\n", "schema: the document of line 10: line 12: mapping values are not allowed in this context"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := schema.ParseAll([]byte(test.text))
@@ -138,26 +133,26 @@ func TestParse_ErrorsNameTheDocument(t *testing.T) {
 		want       []string
 	}{
 		{"a List", "apiVersion: v1\nkind: List\nitems:\n" + inList + "- kind: Service\n  apiVersion: v1\n- 5\n" + inList, []string{
-			`schema: document 1, items[0] (line 4): unknown field "spec.scopes"`,
-			`schema: document 1, items[0] (line 4): unknown field "spec.version"`,
-			`schema: document 1, items[1] (line 15): the kind is "Service" of "v1": ` + no,
-			`schema: document 1, items[2] (line 17): the value is not an object`,
-			`schema: document 1, items[3] (line 18): unknown field "spec.scopes"`,
-			`schema: document 1, items[3] (line 18): unknown field "spec.version"`,
+			`schema: items[0] of line 4: unknown field "spec.scopes"`,
+			`schema: items[0] of line 4: unknown field "spec.version"`,
+			`schema: items[1] of line 15: the kind is "Service" of "v1": ` + no,
+			`schema: items[2] of line 17: the value is not an object`,
+			`schema: items[3] of line 18: unknown field "spec.scopes"`,
+			`schema: items[3] of line 18: unknown field "spec.version"`,
 		}},
 		{"a List of JSON", "{\n\"apiVersion\":\"v1\",\"kind\":\"List\",\n\"items\":[{\"kind\":\"A\"},\n\n" + asJSON(unknown) + "\n, null]}\n", []string{
-			`schema: document 1, items[0] (line 3): the kind is "A" of "": ` + no,
-			`schema: document 1, items[1] (line 5): unknown field "spec.scopes"`,
-			`schema: document 1, items[1] (line 5): unknown field "spec.version"`,
-			`schema: document 1, items[2] (line 6): the value is not an object`,
+			`schema: items[0] of line 3: the kind is "A" of "": ` + no,
+			`schema: items[1] of line 5: unknown field "spec.scopes"`,
+			`schema: items[1] of line 5: unknown field "spec.version"`,
+			`schema: items[2] of line 6: the value is not an object`,
 		}},
 		{"names that are there twice", "# one\n---\napiVersion: v1\nkind: List\nkind: List\nitems:\n- {kind: A,\n   kind: B}\n- {kind: C}\n- {a: [],\n   a: [], kind: D}\n", []string{
-			`schema: document 1 (line 3): line 5: key "kind" already set in map`,
-			`schema: document 1 (line 3): line 8: key "kind" already set in map`,
-			`schema: document 1 (line 3): line 11: key "a" already set in map`,
-			`schema: document 1, items[0] (line 7): the kind is "B" of "": ` + no,
-			`schema: document 1, items[1] (line 9): the kind is "C" of "": ` + no,
-			`schema: document 1, items[2] (line 10): the kind is "D" of "": ` + no,
+			`schema: the document of line 2: line 5: key "kind" already set in map`,
+			`schema: the document of line 2: line 8: key "kind" already set in map`,
+			`schema: the document of line 2: line 11: key "a" already set in map`,
+			`schema: items[0] of line 7: the kind is "B" of "": ` + no,
+			`schema: items[1] of line 9: the kind is "C" of "": ` + no,
+			`schema: items[2] of line 10: the kind is "D" of "": ` + no,
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

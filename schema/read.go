@@ -37,7 +37,7 @@ func (v *Version) Read(ctx context.Context, stored []byte, opts ...Option) (*Res
 	if err := r.restore(ctx, u); err != nil {
 		return r.fail(err)
 	}
-	return r.answer(&Result{Warnings: r.warnings}, u)
+	return r.answer(u, nil)
 }
 
 // parseStored decodes a stored object, from JSON or YAML.

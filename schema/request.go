@@ -16,7 +16,8 @@ import (
 // Result is the outcome of a request. If the request fails, the Result only has warnings.
 type Result struct {
 	// Object is the object in the response, as JSON in the version of the request. It lacks the
-	// metadata that only a server can set: see [Version.Create] and [Version.Update].
+	// metadata that only a server can set: see [Version.Create] and [Version.Update]. The method
+	// UnmarshalJSON of [unstructured.Unstructured] decodes it for [Version.Validate] and the other steps.
 	Object json.RawMessage
 	// Stored is the object that a write stores, as JSON in the storage version, without the fields
 	// that the schema of that version lacks. If a webhook would have to convert the object, and
@@ -26,13 +27,6 @@ type Result struct {
 	// Warnings are the warnings in the response, without duplicates, in the server's order. They
 	// are complete, while a server truncates more than 4096 characters to fit in a header.
 	Warnings []string
-}
-
-// Unstructured decodes Object for [Version.Validate] and the other steps, with integers as
-// int64. To get an object of a Go type, decode Object with encoding/json.
-func (r *Result) Unstructured() (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	return u, u.UnmarshalJSON(r.Object)
 }
 
 // Option configures a request.
@@ -131,29 +125,30 @@ func (r *request) fail(err error) (*Result, error) { return &Result{Warnings: r.
 // finish is the result of a request that succeeds: what is stored, and what the server reads back
 // from there.
 func (r *request) finish(ctx context.Context, u *unstructured.Unstructured) (*Result, error) {
-	out := &Result{Warnings: r.warnings}
-	var err error
 	stores := r.name == r.definition.storage
-	if stores || r.webhook != nil || !r.definition.usesWebhook() {
-		if !stores {
-			if err := r.convert(ctx, u, r.definition.storage); err != nil {
-				return r.fail(err)
-			}
-		}
-		if out.Stored, err = json.Marshal(u.Object); err != nil {
-			return r.fail(err)
-		}
-		if err := r.restore(ctx, u); err != nil {
+	if !stores && r.webhook == nil && r.definition.usesWebhook() {
+		return r.answer(u, nil)
+	}
+	if !stores {
+		if err := r.convert(ctx, u, r.definition.storage); err != nil {
 			return r.fail(err)
 		}
 	}
-	return r.answer(out, u)
-}
-
-// answer completes the result of a request that succeeds.
-func (r *request) answer(out *Result, u *unstructured.Unstructured) (_ *Result, err error) {
-	if out.Object, err = json.Marshal(u.Object); err != nil {
+	stored, err := json.Marshal(u.Object)
+	if err != nil {
 		return r.fail(err)
 	}
-	return out, nil
+	if err := r.restore(ctx, u); err != nil {
+		return r.fail(err)
+	}
+	return r.answer(u, stored)
+}
+
+// answer is the result of a request that succeeds, with the stored object after a write.
+func (r *request) answer(u *unstructured.Unstructured, stored []byte) (*Result, error) {
+	object, err := json.Marshal(u.Object)
+	if err != nil {
+		return r.fail(err)
+	}
+	return &Result{Object: object, Stored: stored, Warnings: r.warnings}, nil
 }

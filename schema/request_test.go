@@ -201,21 +201,6 @@ func TestDefinition_Concurrent(t *testing.T) {
 	wg.Wait()
 }
 
-func TestResult_UnstructuredHasWholeNumbers(t *testing.T) {
-	body := []byte(`{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[{"name":"ham","amount":2}]}}`)
-	out, err := pizza().Version("v1").Create(t.Context(), body)
-	expect.NoError(t, err)
-	u, err := out.Unstructured()
-	expect.NoError(t, err)
-	want := map[string]any{"size": "large", "toppings": []any{map[string]any{"name": "ham", "amount": int64(2)}}}
-	if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if errs := pizza().Version("v1").Validate(t.Context(), u.Object); len(errs) > 0 {
-		t.Error(errs)
-	}
-}
-
 func TestCreate_EndsWithTheContext(t *testing.T) {
 	d, err := schema.Parse([]byte(strings.Replace(tiny("apples"), "{type: object}",
 		"{type: object, properties: {a: {type: array, maxItems: 5000, items: {type: integer}, x-kubernetes-validations: [{rule: 'self.all(x, x == 0)'}]}}}", 1)))

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
@@ -125,15 +124,12 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 }
 
 func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv1.CustomResourceDefinitionVersion) (*compiled, error) {
-	c := &compiled{spec: spec}
-	var props *apiextensions.JSONSchemaProps
-	var err error
-	if spec.Schema != nil {
-		internal := &apiextensions.CustomResourceValidation{}
-		if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(spec.Schema.DeepCopy(), internal, nil); err != nil {
-			return nil, err
-		}
-		props = internal.OpenAPIV3Schema
+	props, validator, statusValidator, err := coerce.Validators(spec)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiled{spec: spec, validator: validator, statusValidator: statusValidator}
+	if props != nil {
 		c.structural, err = structuralschema.NewStructural(props)
 		if !crd.Spec.PreserveUnknownFields {
 			if err != nil {
@@ -145,21 +141,11 @@ func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv
 			}
 		}
 	}
-	if c.validator, _, err = validation.NewSchemaValidator(props); err != nil {
-		return nil, err
-	}
 	c.cel = cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
-
-	if spec.Subresources == nil {
-		return c, nil
+	if spec.Subresources != nil {
+		c.scale, c.hasStatus = spec.Subresources.Scale, spec.Subresources.Status != nil
 	}
-	c.scale = spec.Subresources.Scale
-	if c.hasStatus = spec.Subresources.Status != nil; c.hasStatus && props != nil {
-		if status, ok := props.Properties["status"]; ok {
-			c.statusValidator, _, err = validation.NewSchemaValidator(&status)
-		}
-	}
-	return c, err
+	return c, nil
 }
 
 // unknown is the error of a version that the definition does not have.

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/gvk"
 	"github.com/crdkit/crdkit/internal/jsontype"
 )
 
@@ -35,8 +34,7 @@ import (
 //   - Two fields of a struct have the same JSON name, so that neither would be stored.
 //
 // An internal version ([runtime.APIVersionInternal]) needs neither JSON tags nor ListOptions,
-// because it is never encoded. It must have every kind and list of the other versions of its group,
-// with conversion functions in both directions.
+// because it is never encoded.
 //
 // Types of Kubernetes itself, in packages below k8s.io, are not checked, because some of them break
 // these rules: Binding has no list.
@@ -54,7 +52,6 @@ func Check(s *runtime.Scheme) error {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
 	}) {
 		c.version(gv)
-		c.internal(gv)
 	}
 	return errors.Join(c.errs...)
 }
@@ -104,37 +101,6 @@ func (c *checker) version(gv schema.GroupVersion) {
 	if hasObjects && !internal && !c.scheme.Recognizes(gv.WithKind("ListOptions")) {
 		wrong("has no ListOptions: call metav1.AddToGroupVersion")
 	}
-}
-
-// internal checks the kinds of a version against those of the internal version of its group.
-func (c *checker) internal(gv schema.GroupVersion) {
-	hub := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
-	if gv == hub || !slices.ContainsFunc(slices.Collect(maps.Values(c.versions[hub])), c.isOurs) {
-		return // metav1.AddToGroupVersion gives an internal WatchEvent to each group
-	}
-	for _, kind := range slices.Sorted(maps.Keys(c.versions[gv])) {
-		t := c.versions[gv][kind]
-		if !c.isOurs(t) {
-			continue
-		}
-		h := c.versions[hub][kind]
-		if h == nil {
-			c.wrong(gv, "kind %s is not in the internal version", kind)
-			continue
-		}
-		for _, pair := range [][2]reflect.Type{{t, h}, {h, t}} {
-			if !gvk.Converts(c.scheme, pair[0], pair[1]) {
-				c.wrong(gv, "kind %s has no conversion from %v to %v", kind, pair[0], pair[1])
-			}
-		}
-	}
-}
-
-// isOurs reports whether a type is that of an object or of a list, and not one of Kubernetes itself.
-func (c *checker) isOurs(t reflect.Type) bool {
-	obj := reflect.New(t).Interface()
-	_, isObject := obj.(metav1.ObjectMetaAccessor)
-	return !strings.HasPrefix(t.PkgPath(), "k8s.io/") && (isObject || meta.IsListType(obj.(runtime.Object)))
 }
 
 func (c *checker) wrong(gv schema.GroupVersion, format string, args ...any) {

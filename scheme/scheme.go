@@ -3,7 +3,6 @@ package scheme
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,25 +46,18 @@ func Install(s *runtime.Scheme, opts ...Option) error {
 }
 
 // Version adds the Go types of one version of an API, as pointers to structs, including the list of
-// each kind. A kind has the name of its Go type.
-//
-// New returns the errors of [Check]. It also returns an error if
-//
-//   - gv has no version,
-//   - there are no types,
-//   - a type is not a pointer to a struct, or
-//   - a kind is given twice.
+// each kind. A kind has the name of its Go type. New returns an error if a type is not a pointer to
+// a struct, if gv has no version, or if a kind already has another type.
 func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 	return func(b *builder) {
-		if gv.Version == "" {
-			b.wrong(gv, "has no version")
-			return
-		}
-		if len(objects) == 0 {
-			b.wrong(gv, "has no types")
-			return
-		}
-		b.add(gv, objects)
+		b.try(func() error {
+			b.scheme.AddKnownTypes(gv, objects...)
+			if gv.Version != runtime.APIVersionInternal {
+				metav1.AddToGroupVersion(b.scheme, gv)
+				b.versions = append(b.versions, gv)
+			}
+			return nil
+		})
 	}
 }
 
@@ -77,15 +69,22 @@ func Functions(add ...func(*runtime.Scheme) error) Option {
 	return func(b *builder) { b.functions = append(b.functions, add...) }
 }
 
+// APIServer adds the types of the core group that k8s.io/apiserver encodes and decodes for every
+// group: Status, the options of requests, and the types of discovery.
+func APIServer() Option {
+	return Functions(func(s *runtime.Scheme) error {
+		core := schema.GroupVersion{Version: "v1"}
+		metav1.AddToGroupVersion(s, core)
+		s.AddUnversionedTypes(core, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+		return nil
+	})
+}
+
 type builder struct {
 	scheme    *runtime.Scheme
 	versions  []schema.GroupVersion // those of Version, less the internal ones
 	functions []func(*runtime.Scheme) error
 	errs      []error
-}
-
-func (b *builder) wrong(gv schema.GroupVersion, format string, args ...any) {
-	b.errs = append(b.errs, fmt.Errorf("scheme: %s: %s", gv, fmt.Sprintf(format, args...)))
 }
 
 // try runs f, and stores its error or panic as an error. runtime.Scheme panics if
@@ -99,33 +98,6 @@ func (b *builder) try(f func() error) {
 	if err := f(); err != nil {
 		b.errs = append(b.errs, fmt.Errorf("scheme: %w", err))
 	}
-}
-
-func (b *builder) add(gv schema.GroupVersion, objects []runtime.Object) {
-	kinds := map[string]bool{}
-	before := len(b.errs)
-	for i, obj := range objects {
-		t := reflect.TypeOf(obj)
-		if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-			b.wrong(gv, "type %d, %v, is not a pointer to a struct", i+1, t)
-			continue
-		}
-		if kinds[t.Elem().Name()] {
-			b.wrong(gv, "kind %s is given twice", t.Elem().Name())
-		}
-		kinds[t.Elem().Name()] = true
-	}
-	if len(b.errs) > before {
-		return
-	}
-	b.try(func() error {
-		b.scheme.AddKnownTypes(gv, objects...)
-		if gv.Version != runtime.APIVersionInternal {
-			metav1.AddToGroupVersion(b.scheme, gv)
-			b.versions = append(b.versions, gv)
-		}
-		return nil
-	})
 }
 
 // prioritize orders the versions of each group like the API server.

@@ -20,14 +20,16 @@ import (
 	"github.com/crdkit/crdkit/test/expect"
 )
 
+var (
+	alphaTypes = scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{})
+	betaTypes  = scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{})
+)
+
 var gv = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
 // A scheme knows its kinds and prefers the newest version.
 func TestNew_KindsAndVersions(t *testing.T) {
-	s, err := scheme.New(
-		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
-		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
-	)
+	s, err := scheme.New(alphaTypes, betaTypes)
 	expect.NoError(t, err)
 	for _, gv := range []schema.GroupVersion{v1alpha1.GroupVersion, v1beta1.GroupVersion} {
 		for _, kind := range []string{"Pizza", "PizzaList", "ListOptions", "WatchEvent"} {
@@ -39,6 +41,23 @@ func TestNew_KindsAndVersions(t *testing.T) {
 	want := []schema.GroupVersion{v1beta1.GroupVersion, v1alpha1.GroupVersion}
 	if diff := cmp.Diff(want, s.PrioritizedVersionsForGroup(v1beta1.GroupVersion.Group)); diff != "" {
 		t.Errorf("preferred versions (-want +got):\n%s", diff)
+	}
+}
+
+func TestAPIServer_AddsStatus(t *testing.T) {
+	s, err := scheme.New(alphaTypes, scheme.APIServer())
+	expect.NoError(t, err)
+	if kinds, unversioned, err := s.ObjectKinds(&metav1.Status{}); err != nil || !unversioned || kinds[0].Version != "v1" {
+		t.Errorf("got %v, %t, %v", kinds, unversioned, err)
+	}
+}
+
+func TestInstall_ExtendsAScheme(t *testing.T) {
+	s := runtime.NewScheme()
+	expect.NoError(t, scheme.Install(s, betaTypes))
+	expect.NoError(t, scheme.Install(s, alphaTypes))
+	if !s.Recognizes(v1beta1.GroupVersion.WithKind("Pizza")) || !s.Recognizes(v1alpha1.GroupVersion.WithKind("Pizza")) {
+		t.Error("a version is missing")
 	}
 }
 
@@ -103,8 +122,6 @@ func TestNew_VersionPriority(t *testing.T) {
 func TestNew_EveryFault(t *testing.T) {
 	s, err := scheme.New(
 		scheme.Version(schema.GroupVersion{Group: "example.com"}, &Good{}, &GoodList{}),
-		scheme.Version(gv),
-		scheme.Version(gv, nil, &Good{}, &Good{}),
 		scheme.Functions(
 			func(*runtime.Scheme) error { return errors.New("out of flour") },
 			func(*runtime.Scheme) error { panic("oven on fire") },
@@ -117,10 +134,7 @@ func TestNew_EveryFault(t *testing.T) {
 		t.Fatalf("got scheme %v and error %v, want no scheme and an error", s, err)
 	}
 	want := []string{
-		"scheme: example.com/: has no version",
-		"scheme: example.com/v1: has no types",
-		"scheme: example.com/v1: type 1, <nil>, is not a pointer to a struct",
-		"scheme: example.com/v1: kind Good is given twice",
+		"scheme: version is required on all types: example.com/, Kind=Good *scheme_test.Good",
 		"scheme: out of flour",
 		"scheme: oven on fire",
 		"scheme: example.com/v2: kind Alone has no list: register AloneList too",
@@ -184,7 +198,7 @@ func TestCheck_TypesOfKubernetes(t *testing.T) {
 // Two types for one kind are a fault.
 func TestNew_TwoTypesForOneKind(t *testing.T) {
 	_, err := scheme.New(
-		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
+		betaTypes,
 		scheme.Version(v1beta1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
 	)
 	expect.ErrorContains(t, err, "Double registration of different types")

@@ -5,10 +5,13 @@ package coerce
 import (
 	"fmt"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,6 +81,27 @@ func (k Kind) Default(u *unstructured.Unstructured) {
 	if gvk := u.GroupVersionKind(); gvk.GroupKind() == k.GroupKind {
 		defaulting.Default(u.Object, k.Structural[gvk.Version])
 	}
+}
+
+// Validators returns the schema of a version, which may be nil, and the validators of its objects and of their status. The
+// latter is nil without a status subresource or a schema of the status (customresource_handler.go, getOrCreateServingInfoFor).
+func Validators(v *apiextensionsv1.CustomResourceDefinitionVersion) (props *apiextensions.JSONSchemaProps, object, status validation.SchemaValidator, err error) {
+	internal := &apiextensions.CustomResourceValidation{}
+	if v.Schema != nil {
+		err = apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(v.Schema.DeepCopy(), internal, nil)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	props = internal.OpenAPIV3Schema
+	object, _, err = validation.NewSchemaValidator(props)
+	if err != nil || props == nil || v.Subresources == nil || v.Subresources.Status == nil {
+		return props, object, nil, err
+	}
+	if ofStatus, ok := props.Properties["status"]; ok {
+		status, _, err = validation.NewSchemaValidator(&ofStatus)
+	}
+	return props, object, status, err
 }
 
 // Decoder coerces the objects that another decoder decodes (customresource_handler.go, schemaCoercingDecoder).

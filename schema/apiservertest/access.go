@@ -66,11 +66,12 @@ func (s *Server) Access(name string) (Access, error) {
 		return Access{}, fmt.Errorf("apiservertest: user %q has sent no request", name)
 	}
 	grants, _ := s.rbac.grants(u, func(string) bool { return true }) // roles that do not exist grant nothing
-	granted := newGranted(grants)
+	granted := grantedRules(grants)
 	missing, unused, sufficient := roleSet{}, roleSet{}, roleSet{}
 	for r := range requests {
 		needed := r.rule()
-		if g := granted.narrowest(r); g != nil {
+		if i := slices.IndexFunc(granted, func(g *grantedRule) bool { return g.covers(needed, r.namespace) }); i >= 0 {
+			g := granted[i]
 			g.used = true
 			needed.ResourceNames = g.rule.ResourceNames
 			sufficient.add(g.role, needed)
@@ -83,7 +84,7 @@ func (s *Server) Access(name string) (Access, error) {
 			missing.add(role, needed)
 		}
 	}
-	for _, g := range granted.rules {
+	for _, g := range granted {
 		switch {
 		case len(g.rule.Resources) > 0 && strings.HasSuffix(g.rule.Resources[0], "/finalizers"):
 			sufficient.add(g.role, g.rule)
@@ -129,14 +130,8 @@ type grantedRule struct {
 	used       bool
 }
 
-// granted has the rules of a user, the narrowest first.
-type granted struct {
-	rules []*grantedRule
-	// allowing has the rules that allow a request, whatever its name.
-	allowing map[request][]*grantedRule
-}
-
-func newGranted(grants []grant) *granted {
+// grantedRules returns the rules of a user, the narrowest first.
+func grantedRules(grants []grant) (all []*grantedRule) {
 	by := map[string]*grantedRule{}
 	for _, g := range grants {
 		role := roleKey{g.role.Kind, g.namespace, g.role.Name}
@@ -156,11 +151,10 @@ func newGranted(grants []grant) *granted {
 			}
 		}
 	}
-	all := &granted{allowing: map[request][]*grantedRule{}}
 	for _, key := range slices.Sorted(maps.Keys(by)) {
-		all.rules = append(all.rules, by[key])
+		all = append(all, by[key])
 	}
-	slices.SortStableFunc(all.rules, func(a, b *grantedRule) int { return cmp.Compare(a.width(), b.width()) })
+	slices.SortStableFunc(all, func(a, b *grantedRule) int { return cmp.Compare(a.width(), b.width()) })
 	return all
 }
 
@@ -178,30 +172,13 @@ func (g *grantedRule) width() (width int) {
 	return width
 }
 
-// narrowest returns the narrowest rule that allows a request, or nil.
-func (all *granted) narrowest(r request) *grantedRule {
-	name := r.name
-	r.name = ""
-	allowing, known := all.allowing[r]
-	if !known {
-		needed := r.rule()
-		needed.ResourceNames = nil
-		for _, g := range all.rules {
-			rule := g.rule
-			rule.ResourceNames = nil
-			covers, _ := validation.Covers([]rbacv1.PolicyRule{rule}, []rbacv1.PolicyRule{needed})
-			if covers && (slices.Contains(g.namespaces, "") || slices.Contains(g.namespaces, r.namespace)) {
-				allowing = append(allowing, g)
-			}
-		}
-		all.allowing[r] = allowing
+// covers reports whether the rule allows a request that needs another rule in a namespace.
+func (g *grantedRule) covers(needed rbacv1.PolicyRule, namespace string) bool {
+	if !slices.Contains(g.namespaces, "") && !slices.Contains(g.namespaces, namespace) {
+		return false
 	}
-	for _, g := range allowing {
-		if len(g.rule.ResourceNames) == 0 || slices.Contains(g.rule.ResourceNames, name) {
-			return g
-		}
-	}
-	return nil
+	covers, _ := validation.Covers([]rbacv1.PolicyRule{g.rule}, []rbacv1.PolicyRule{needed})
+	return covers
 }
 
 // roleSet has rules by role.

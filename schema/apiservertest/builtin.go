@@ -93,7 +93,7 @@ func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 func (s *Server) install(ctx context.Context, all builtins, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
 	types := newScheme(gv)
 	codecs := serializer.NewCodecFactory(types, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
-	options.codec, options.lazy, options.uncached = codecs.LegacyCodec(gv), true, false
+	options.codec, options.uncached = codecs.LegacyCodec(gv), true
 	storages := map[string]rest.Storage{}
 	served := map[string][]string{}
 	known := clientKinds().KnownTypes(gv)

@@ -27,9 +27,12 @@
 //
 // The admission plugins apply the rules, selectors, match conditions, failure policies and
 // timeouts of webhooks. If there is a [Handler], it gets all webhook requests directly, and the
-// caBundle is ignored. [Server.WebhookCalls] returns the requests and responses.
-// ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with bindings and
-// parameters.
+// caBundle is ignored. ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with
+// bindings and parameters.
+//
+// A moment after a write, the server also converts the object for the caches of the other served
+// versions. To count conversions, run the test in a bubble of testing/synctest, and call
+// synctest.Wait before you look.
 //
 // A controller-runtime manager needs the server's config, but the server needs the manager's
 // webhooks. Give both the same http.ServeMux, to which the manager adds its webhooks later:
@@ -87,10 +90,11 @@
 //
 // Clients can create, list, watch, patch and apply the stable kinds of Kubernetes, such as
 // Namespaces, Secrets, Pods, Deployments, Events and Leases, with metadata, generation and status
-// as in a cluster. These kinds are neither validated nor defaulted, because that code is in
-// kube-apiserver itself, not in its libraries. There are exceptions: webhook configurations and
-// policies are defaulted, and their expressions are checked; stringData of a Secret becomes data; a new
-// Node has the taint not-ready; and deleting a namespace deletes its contents.
+// as in a cluster. They are served without the watch cache, and are neither validated nor
+// defaulted, because that code is in kube-apiserver itself, not in its libraries. There are
+// exceptions: webhook configurations and policies are defaulted, and their expressions are checked;
+// stringData of a Secret becomes data; a new Node has the taint not-ready; and deleting a namespace
+// deletes its contents.
 //
 // Types that a program adds to client-go's scheme.Scheme are served by their CRDs only. If an
 // initial CRD has a group version of built-in kinds, it replaces all built-in kinds of that group

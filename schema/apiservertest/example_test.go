@@ -2,10 +2,8 @@ package apiservertest_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,31 +44,6 @@ func ExampleNew() {
 	// Output:
 	// map[replicas:1 schedule:0 3 * * *] <nil>
 	// admission webhook "validate.crontabs.stable.example.com" denied the request: CronTab.stable.example.com "many" is invalid: spec.replicas: Invalid value: 4: at most 3
-}
-
-func ExampleServer_WebhookCalls() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	hooks, err := operator()
-	if err != nil {
-		panic(err)
-	}
-	backup := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": map[string]any{"name": "backup"}, "spec": map[string]any{},
-	}}
-	s, err := apiservertest.New(ctx, apiservertest.Webhooks(hooks), apiservertest.Objects(backup))
-	if err != nil {
-		panic(err)
-	}
-	for _, call := range s.WebhookCalls() {
-		if call.URL.Path == "/validate" {
-			var review admissionv1.AdmissionReview
-			err := json.Unmarshal(call.Request, &review)
-			fmt.Println(review.Request.Operation, review.Request.Name, err)
-		}
-	}
-	// Output:
-	// CREATE backup <nil>
 }
 
 // ExampleRBAC sends requests as the service account of an operator, and prints how its role can be improved.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"time"
@@ -155,7 +156,7 @@ func (f Fault) answer(h http.Handler, w http.ResponseWriter, r *http.Request, as
 		}
 	}
 	if f.Done && asks.verb != "watch" {
-		h.ServeHTTP(&responseWriter{ctx: r.Context(), head: true, header: http.Header{}, started: make(chan struct{})}, r)
+		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	if f.Err == nil || r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // as net/http wants it

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,9 +19,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
 )
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
@@ -55,7 +53,7 @@ func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGett
 	}
 	var defaults []runtime.Object
 	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
-		defaults = append(defaults, newNamespace(name))
+		defaults = append(defaults, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	if o.rbac {
 		defaults = append(defaults, defaultRoles()...)
@@ -86,10 +84,6 @@ func serviceOf(u *unstructured.Unstructured) string {
 		}
 	}
 	return ""
-}
-
-func newNamespace(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 }
 
 // createDefinition stores a CRD with the status that the controllers of the server would set.
@@ -150,57 +144,27 @@ func (s *Server) createBuiltin(ctx context.Context, u *unstructured.Unstructured
 }
 
 // createRest creates the custom objects, as a client does.
-func (s *Server) createRest(ctx context.Context, objects []*unstructured.Unstructured) error {
-	objects = slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool {
-		return u.GroupVersionKind() == definitionKind || s.builtins[u.GroupVersionKind()] != nil
-	})
-	if len(objects) == 0 {
-		return nil
-	}
+func (s *Server) createRest(ctx context.Context, objects []*unstructured.Unstructured, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	client, err := dynamic.NewForConfig(s.config)
 	if err != nil {
 		return err
 	}
-	mapper, err := s.mapper()
-	if err != nil {
-		return err
-	}
 	for _, u := range objects {
-		resource, err := resourceOf(mapper, client, u)
+		gvk := u.GroupVersionKind()
+		if gvk == definitionKind || s.builtins[gvk] != nil {
+			continue
+		}
+		crd, err := definitionOf(definitions, gvk)
 		if err == nil {
-			_, err = resource.Create(ctx, u, metav1.CreateOptions{})
+			namespace := u.GetNamespace()
+			if namespace == "" && isNamespaced(crd) {
+				namespace = metav1.NamespaceDefault
+			}
+			_, err = client.Resource(gvk.GroupVersion().WithResource(crd.Spec.Names.Plural)).Namespace(namespace).Create(ctx, u, metav1.CreateOptions{})
 		}
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
 		}
 	}
 	return nil
-}
-
-func (s *Server) mapper() (meta.RESTMapper, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(s.config)
-	if err != nil {
-		return nil, err
-	}
-	groups, err := restmapper.GetAPIGroupResources(client)
-	if err != nil {
-		return nil, err
-	}
-	return restmapper.NewDiscoveryRESTMapper(groups), nil
-}
-
-func resourceOf(mapper meta.RESTMapper, client dynamic.Interface, u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	gvk := u.GroupVersionKind()
-	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return nil, err
-	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return client.Resource(mapping.Resource), nil
-	}
-	namespace := u.GetNamespace()
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
-	return client.Resource(mapping.Resource).Namespace(namespace), nil
 }

@@ -4,15 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // front is the handler of a server. Requests that parts of the server send while other parts are
@@ -55,40 +54,31 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.faults.serve(f.server, w, r)
 }
 
+// get returns the response to a GET request that does not wait.
+func (f *front) get(ctx context.Context, path string) *httptest.ResponseRecorder {
+	response := httptest.NewRecorder()
+	f.server.ServeHTTP(response, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+	return response
+}
+
 // ready waits until the server says that it is ready.
 func (f *front) ready(life context.Context, failed <-chan error) error {
-	client, err := f.client(life)
+	err := wait.PollUntilContextCancel(life, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return f.get(ctx, "/readyz").Code == http.StatusOK, nil
+	})
 	if err != nil {
-		return err
+		return errors.Join(errors.New("the server has ended"), <-failed)
 	}
-	for {
-		if client.RESTClient().Get().AbsPath("/readyz").Do(life).Error() == nil {
-			return nil
-		}
-		select {
-		case err := <-failed:
-			return errors.Join(errors.New("the server has ended"), err)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return nil
 }
 
 // publish waits until OpenAPI has the definitions, and a plugin has read it.
 func (f *front) publish(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition) error {
-	client, err := f.client(ctx)
+	err := wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return hasDefinitions(f.get(ctx, "/openapi/v3").Body.Bytes(), definitions)
+	})
 	if err != nil {
 		return err
-	}
-	for {
-		err := published(ctx, client, definitions)
-		if err == nil {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), err)
-		case <-time.After(5 * time.Millisecond):
-		}
 	}
 	close(f.published)
 	select {
@@ -99,28 +89,18 @@ func (f *front) publish(ctx context.Context, definitions []*apiextensionsv1.Cust
 	}
 }
 
-// client returns a client that does not wait.
-func (f *front) client(done context.Context) (*discovery.DiscoveryClient, error) {
-	return discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://apiservertest", Transport: transport{f.server, done}, QPS: -1})
-}
-
-// published returns an error if OpenAPI lacks a version of a CRD.
-func published(ctx context.Context, client discovery.DiscoveryInterface, definitions []*apiextensionsv1.CustomResourceDefinition) error {
-	text, err := client.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
-	if err != nil {
-		return err
-	}
+// hasDefinitions reports whether an index of OpenAPI has all served versions of CRDs.
+func hasDefinitions(index []byte, definitions []*apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	var all struct{ Paths map[string]any }
-	if err := json.Unmarshal(text, &all); err != nil {
-		return err
+	if err := json.Unmarshal(index, &all); err != nil {
+		return false, err
 	}
 	for _, crd := range definitions {
 		for _, v := range crd.Spec.Versions {
-			path := "apis/" + crd.Spec.Group + "/" + v.Name
-			if _, ok := all.Paths[path]; v.Served && !ok {
-				return fmt.Errorf("OpenAPI does not have %s yet", path)
+			if v.Served && all.Paths["apis/"+crd.Spec.Group+"/"+v.Name] == nil {
+				return false, nil
 			}
 		}
 	}
-	return nil
+	return true, nil
 }

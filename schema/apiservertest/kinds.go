@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,14 +77,10 @@ func definedVersions(objects []*unstructured.Unstructured) map[schema.GroupVersi
 		if u.GroupVersionKind() != definitionKind {
 			continue
 		}
-		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
-		versions, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "versions")
-		list, _ := versions.([]any)
-		for _, v := range list {
-			if v, ok := v.(map[string]any); ok {
-				name, _ := v["name"].(string)
-				all[schema.GroupVersion{Group: group, Version: name}] = true
-			}
+		var crd apiextensionsv1.CustomResourceDefinition
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &crd) // createDefinition returns the error
+		for _, v := range crd.Spec.Versions {
+			all[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}] = true
 		}
 	}
 	return all

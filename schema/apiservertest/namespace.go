@@ -106,7 +106,7 @@ func (r namespaceREST) deleteContent(ctx context.Context, namespace string) (lef
 	}
 	var errs []error
 	for gvr := range resources {
-		count := func() int64 { // a list would start the cache of the kind
+		count := func() int64 {
 			stored, _ := r.server.store.KV.Get(ctx, keyOf(gvr.GroupResource(), namespace, "")+"/", clientv3.WithPrefix(), clientv3.WithCountOnly()) // from memory
 			return stored.Count
 		}

@@ -194,19 +194,6 @@ func protocol(t *testing.T, config *rest.Config) {
 	}
 }
 
-// The handler of a HEAD request may have ended before the client looks at the answer.
-func TestServer_HeadAgainAndAgain(t *testing.T) {
-	t.Parallel()
-	config := apiservertest.Start(t).Config()
-	client, err := rest.HTTPClientFor(config)
-	expect.NoError(t, err)
-	for range 200 {
-		resp, err := client.Head(config.Host + "/api/v1/namespaces/default")
-		expect.NoError(t, err)
-		expect.NoError(t, resp.Body.Close())
-	}
-}
-
 // A client that prefers CBOR is refused, and then sends JSON, as with a cluster. The feature
 // gates are the process's, so this does not run in parallel.
 func TestServer_CBORClient(t *testing.T) {

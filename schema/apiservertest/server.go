@@ -3,7 +3,6 @@ package apiservertest
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -28,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/openapi"
+	"k8s.io/apiserver/plugin/pkg/audit/fake"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
@@ -82,8 +82,11 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	// Upstream exits the process if a server ends before its hooks for the start have run.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
+		store: memory.NewClient(life), webhooks: webhooks{done: life}, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
+	}
+	if o.handler != nil {
+		s.webhooks.transport = newTransport(life, o.handler)
 	}
 	if err := s.run(ctx, life, cancel, o); err != nil {
 		cancel()
@@ -102,22 +105,6 @@ func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 // need no credentials, and have the user of Config unless they impersonate another one.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// auditor records the requests of clients.
-type auditor struct{ record func(*audit.Event) }
-
-func (auditor) Run(<-chan struct{}) error { return nil }
-func (auditor) Shutdown()                 {}
-func (auditor) String() string            { return "apiservertest" }
-
-func (a auditor) ProcessEvents(events ...*audit.Event) bool {
-	for _, event := range events {
-		if event.User.Username != user.APIServerUser {
-			a.record(event)
-		}
-	}
-	return true
-}
-
 // endpoint is what the storage asks about etcd.
 type endpoint struct{}
 
@@ -125,9 +112,6 @@ func (endpoint) Endpoints() []string { return []string{"memory"} }
 func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error) {
 	return &clientv3.StatusResponse{Version: memory.Version}, nil
 }
-
-// pollPeriod is how often upstream's admission plugins look whether their informers have synced.
-const pollPeriod = 100 * time.Millisecond
 
 // run builds the server, and runs it until life is done. It returns when the server is ready. If
 // it returns an error, the server has ended, or was never run. If the server ends by itself, run
@@ -138,7 +122,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	}
 	front := newFront(&s.faults)
 	s.handler = front
-	s.config = &rest.Config{Host: "http://apiservertest", Transport: transport{front, life}, QPS: -1}
+	s.config = &rest.Config{Host: "http://apiservertest", Transport: newTransport(life, front), QPS: -1}
 
 	options := newRESTOptions(life, s.store)
 	options.uncached = o.uncached
@@ -147,10 +131,8 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 		return err
 	}
 	if o.audit != nil {
-		config.GenericConfig.AuditBackend = auditor{record: o.audit}
-		config.GenericConfig.AuditPolicyRuleEvaluator = policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, []audit.Stage{audit.StageRequestReceived, audit.StageResponseStarted})
+		setAudit(config.GenericConfig, o.audit)
 	}
-	began := time.Now() // when the plugins begin to poll
 	if !config.GenericConfig.FeatureGate.Enabled(features.MutatingAdmissionPolicy) {
 		front.once.Do(func() { close(front.fetched) }) // no plugin asks for OpenAPI
 	}
@@ -176,7 +158,6 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	config.GenericConfig.SharedInformerFactory.Start(life.Done())
 	custom.Informers.WaitForCacheSync(life.Done())
 	config.GenericConfig.SharedInformerFactory.WaitForCacheSync(life.Done())
-	polled := began.Add(time.Since(began).Truncate(pollPeriod) + pollPeriod)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
@@ -190,9 +171,8 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	if err == nil {
 		err = front.publish(ctx, definitions)
 	}
-	time.Sleep(time.Until(polled.Add(pollPeriod / 10)))
 	if err == nil {
-		err = s.createRest(ctx, o.objects)
+		err = s.createRest(ctx, o.objects, definitions)
 	}
 	if err != nil {
 		end()
@@ -216,7 +196,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 	config.HealthzChecks, config.LivezChecks, config.ReadyzChecks = ping, ping, ping
 	config.ExternalAddress = "apiservertest:443"
 	// The server insists on a listener. This one accepts no connection.
-	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newListener(ctx)}
+	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newPipes(context.WithoutCancel(ctx))}
 	config.LoopbackClientConfig = s.Config()
 	config.LoopbackClientConfig.BearerToken = token
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -263,26 +243,14 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 	}}, nil
 }
 
-// listener accepts nothing until it is closed.
-type listener struct {
-	done context.Context
-	net.Listener
-	close func()
+// setAudit has the requests of clients recorded.
+func setAudit(config *genericapiserver.RecommendedConfig, record func(*audit.Event)) {
+	config.AuditBackend = &fake.Backend{OnRequest: func(events []*audit.Event) {
+		for _, event := range events {
+			if event.User.Username != user.APIServerUser {
+				record(event)
+			}
+		}
+	}}
+	config.AuditPolicyRuleEvaluator = policy.NewFakePolicyRuleEvaluator(audit.LevelMetadata, []audit.Stage{audit.StageRequestReceived, audit.StageResponseStarted})
 }
-
-func newListener(ctx context.Context) net.Listener {
-	done, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	return listener{done: done, close: cancel}
-}
-
-func (l listener) Accept() (net.Conn, error) {
-	<-l.done.Done()
-	return nil, net.ErrClosed
-}
-
-func (l listener) Close() error {
-	l.close()
-	return nil
-}
-
-func (listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }

@@ -34,7 +34,6 @@ type restOptions struct {
 	compactor etcd3.Compactor
 	codec     runtime.Codec
 	clock     clock.WithTicker
-	lazy      bool
 	uncached  bool // without a watch cache
 }
 
@@ -105,78 +104,49 @@ func (o restOptions) newStorage(
 	if o.uncached {
 		return backend, sync.OnceFunc(store.Close), nil
 	}
-	s := &cachedStorage{Interface: backend, lazy: o.lazy, config: cacher.Config{
+	cache, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage: backend, Versioner: versioner, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
 		ResourcePrefix: resourcePrefix, KeyFunc: key, NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attrs,
 		IndexerFuncs: triggers, Indexers: indexers, Codec: config.Codec, Clock: o.clock,
-	}}
-	if !o.lazy {
-		s.once.Do(s.start)
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	return s, sync.OnceFunc(func() {
-		s.once.Do(func() {}) // a late request starts no cache
-		if s.cache != nil {
-			s.delegator.Stop()
-			s.cache.Stop()
-		}
+	delegator := cacher.NewCacheDelegator(cache, backend)
+	return cachedStorage{delegator, cache}, sync.OnceFunc(func() {
+		delegator.Stop()
+		cache.Stop()
 		store.Close()
-	}), s.err
+	}), nil
 }
 
 // cachedStorage waits until the cache has the objects. Where kube-apiserver answers that a client
 // has to try again a second later (Cacher.Watch in apiserver/pkg/storage/cacher/cacher.go), this
 // store fills the cache of a new CRD within milliseconds.
 type cachedStorage struct {
-	storage.Interface // without the cache
-	// lazy is true for built-in kinds, most of which a test does not use. Their first request starts the cache, and
-	// waits for it, so that a watch can begin at the resourceVersion of any answer.
-	lazy      bool
-	config    cacher.Config
-	once      sync.Once
-	cache     *cacher.Cacher
-	delegator *cacher.CacheDelegator
-	err       error
+	storage.Interface
+	cache *cacher.Cacher
 }
 
-func (s *cachedStorage) start() {
-	if s.cache, s.err = cacher.NewCacherFromConfig(s.config); s.err == nil {
-		s.delegator = cacher.NewCacheDelegator(s.cache, s.Interface)
-	}
-}
-
-// cached gives up waiting when an object cannot be converted, so that the client gets the answer of the cache.
-func (s *cachedStorage) cached(ctx context.Context, wait bool) storage.Interface {
-	s.once.Do(s.start)
-	if s.cache == nil {
-		return s.Interface
-	}
-	if wait && !s.cache.Ready() {
+// wait gives up when an object cannot be converted, so that the client gets the answer of the cache.
+func (s cachedStorage) wait(ctx context.Context) {
+	if !s.cache.Ready() {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		_ = s.cache.Wait(ctx)
 	}
-	return s.delegator
 }
 
-func (s *cachedStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	return s.cached(ctx, s.lazy).Create(ctx, key, obj, out, ttl)
+func (s cachedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	s.wait(ctx)
+	return s.Interface.Watch(ctx, key, opts)
 }
 
-func (s *cachedStorage) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
-	return s.cached(ctx, s.lazy).Get(ctx, key, opts, out)
-}
-
-func (s *cachedStorage) GuaranteedUpdate(ctx context.Context, key string, out runtime.Object, ignoreNotFound bool, preconditions *storage.Preconditions, update storage.UpdateFunc, existing runtime.Object) error {
-	return s.cached(ctx, s.lazy).GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, existing)
-}
-
-func (s *cachedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
-	return s.cached(ctx, true).Watch(ctx, key, opts)
-}
-
-func (s *cachedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	page := opts.ResourceVersion == "" && opts.Predicate.Limit > 0 // a cache without objects leaves it to the store
-	return s.cached(ctx, s.lazy || !page).GetList(ctx, key, opts, list)
+func (s cachedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	if page := opts.ResourceVersion == "" && opts.Predicate.Limit > 0; !page { // a cache without objects leaves pages to the store
+		s.wait(ctx)
+	}
+	return s.Interface.GetList(ctx, key, opts, list)
 }
 
 // endingClock is the real clock, or the clock of a bubble. Every wait ends with the context,

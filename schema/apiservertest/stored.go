@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,11 +69,11 @@ func Stored(objects ...[]byte) Option {
 // putStored stores the objects of [Stored].
 func (s *Server) putStored(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured) error {
 	for _, u := range objects {
-		crd, err := definitionOf(definitions, u)
+		crd, err := definitionOf(definitions, u.GroupVersionKind())
 		if err != nil {
 			return fmt.Errorf("stored %s %s: %w", u.GetKind(), u.GetName(), err)
 		}
-		switch namespaced := crd.Spec.Scope == apiextensionsv1.NamespaceScoped; {
+		switch namespaced := isNamespaced(crd); {
 		case namespaced && u.GetNamespace() == "":
 			u.SetNamespace(metav1.NamespaceDefault)
 		case !namespaced && u.GetNamespace() != "":
@@ -103,18 +105,17 @@ func (s *Server) putStored(ctx context.Context, definitions []*apiextensionsv1.C
 	return nil
 }
 
-func definitionOf(definitions []*apiextensionsv1.CustomResourceDefinition, u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	gvk := u.GroupVersionKind()
+// definitionOf returns the definition of a kind, which has its version.
+func definitionOf(definitions []*apiextensionsv1.CustomResourceDefinition, gvk schema.GroupVersionKind) (*apiextensionsv1.CustomResourceDefinition, error) {
 	for _, crd := range definitions {
-		if crd.Spec.Group != gvk.Group || crd.Spec.Names.Kind != gvk.Kind {
-			continue
+		hasVersion := slices.ContainsFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == gvk.Version })
+		if hasVersion && crd.Spec.Group == gvk.Group && crd.Spec.Names.Kind == gvk.Kind {
+			return crd, nil
 		}
-		for _, v := range crd.Spec.Versions {
-			if v.Name == gvk.Version {
-				return crd, nil
-			}
-		}
-		return nil, fmt.Errorf("%s has no version %s", crd.Name, gvk.Version)
 	}
-	return nil, fmt.Errorf("no definition has the kind %s", gvk.GroupKind())
+	return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}}
+}
+
+func isNamespaced(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Scope == apiextensionsv1.NamespaceScoped
 }

@@ -17,9 +17,8 @@ import (
 
 // webhooks calls webhooks, in process if there is a handler.
 type webhooks struct {
-	handler http.Handler
-	done    context.Context
-	calls   *callLog
+	transport http.RoundTripper // to the handler, or nil
+	done      context.Context
 }
 
 // wrap is a [webhook.AuthenticationInfoResolverWrapper].
@@ -34,18 +33,12 @@ func (h webhooks) wrap(delegate webhook.AuthenticationInfoResolver) webhook.Auth
 	}
 }
 
-// client has the requests recorded, and answered by the handler if there is one.
+// client has the requests answered by the handler if there is one.
 func (h webhooks) client(config *rest.Config, err error) (*rest.Config, error) {
-	if err != nil {
-		return config, err
+	if err == nil && h.transport != nil {
+		config.Wrap(func(http.RoundTripper) http.RoundTripper { return h.transport })
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		if h.handler != nil {
-			next = transport{h.handler, h.done}
-		}
-		return recorder{next, h.calls}
-	})
-	return config, nil
+	return config, err
 }
 
 // services finds webhooks behind Services.
@@ -57,7 +50,7 @@ var _ webhook.ServiceResolver = services{}
 // external name, as kube-apiserver does (apiserver/pkg/util/proxy/proxy.go, ResolveCluster). A
 // Service of another type needs Pods, which this server does not run.
 func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
-	if s.webhooks.handler != nil {
+	if s.webhooks.transport != nil {
 		return &url.URL{Scheme: "https", Host: fmt.Sprintf("%s.%s.svc:%d", name, namespace, port)}, nil
 	}
 	store := s.builtins[corev1.SchemeGroupVersion.WithKind("Service")]

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresource"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,33 +17,20 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crdkit/crdkit/internal/apistorage"
+	"github.com/crdkit/crdkit/internal/coerce"
 )
 
 // store returns the storage of a version with its subresources, by their paths. It is made as that of a custom resource
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, getOrCreateServingInfoFor).
 func (r *Resource) store(k kinds, options generic.RESTOptionsGetter, v *apiextensionsv1.CustomResourceDefinitionVersion) (map[string]rest.Storage, error) {
 	names, gv := r.crd.Spec.Names, r.version(v.Name)
-	var props apiextensions.CustomResourceValidation
-	if v.Schema != nil {
-		if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(v.Schema, &props, nil); err != nil {
-			return nil, err
-		}
-	}
-	validator, _, err := validation.NewSchemaValidator(props.OpenAPIV3Schema)
+	_, validator, statusValidator, err := coerce.Validators(v)
 	if err != nil {
 		return nil, err
 	}
 	var subresources apiextensionsv1.CustomResourceSubresources
 	if v.Subresources != nil {
 		subresources = *v.Subresources
-	}
-	var statusValidator validation.SchemaValidator
-	if props.OpenAPIV3Schema != nil {
-		if status, ok := props.OpenAPIV3Schema.Properties["status"]; ok && subresources.Status != nil {
-			if statusValidator, _, err = validation.NewSchemaValidator(&status); err != nil {
-				return nil, err
-			}
-		}
 	}
 	columns := v.AdditionalPrinterColumns
 	if len(columns) == 0 {

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"io"
 	"math"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -25,27 +24,9 @@ func (k kv) Range(_ context.Context, in *pb.RangeRequest, _ ...grpc.CallOption) 
 	return k.get(in)
 }
 
-func (k kv) RangeStream(ctx context.Context, in *pb.RangeRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[pb.RangeStreamResponse], error) {
-	r, err := k.Range(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return &stream{rest: []*pb.RangeStreamResponse{{RangeResponse: r}}}, nil
-}
-
-// stream has all of a range in one response.
-type stream struct {
-	grpc.ClientStream
-	rest []*pb.RangeStreamResponse
-}
-
-func (s *stream) Recv() (*pb.RangeStreamResponse, error) {
-	if len(s.rest) == 0 {
-		return nil, io.EOF
-	}
-	r := s.rest[0]
-	s.rest = nil
-	return r, nil
+// RangeStream does not exist before etcd 3.7: the storage uses Range instead.
+func (kv) RangeStream(context.Context, *pb.RangeRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[pb.RangeStreamResponse], error) {
+	return nil, status.Error(codes.Unimplemented, "memory: no RangeStream")
 }
 
 func (k kv) Put(_ context.Context, in *pb.PutRequest, _ ...grpc.CallOption) (*pb.PutResponse, error) {
