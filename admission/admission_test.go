@@ -30,6 +30,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func pizzaScheme(t testing.TB) *runtime.Scheme {
@@ -38,9 +39,7 @@ func pizzaScheme(t testing.TB) *runtime.Scheme {
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}, &v1alpha1.Topping{}, &v1alpha1.ToppingList{}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }
 
@@ -132,9 +131,7 @@ func patched(t testing.TB, object string, response *admissionv1.AdmissionRespons
 		t.Fatalf("no patch: %+v", response)
 	}
 	patch, err := jsonpatch.DecodePatch(response.Patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	out, err := patch.Apply([]byte(object))
 	if err != nil {
 		t.Fatalf("%v: %s", err, response.Patch)
@@ -223,9 +220,7 @@ func registry(t testing.TB) *conversion.Registry {
 			}
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return reg
 }
 
@@ -568,9 +563,7 @@ func TestConvertWith_ListElements(t *testing.T) {
 			}
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(reg), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
 		p.Spec.Toppings = slices.DeleteFunc(p.Spec.Toppings, func(t v1beta1.PizzaTopping) bool { return t.Name == "pineapple" })
 		return nil

@@ -12,14 +12,13 @@ import (
 	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // losslessRegistry returns a registry whose spoke keeps in an annotation what it cannot express.
 func losslessRegistry(t *testing.T) *conversion.Registry {
 	reg := registry(t)
-	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")))
 	return reg
 }
 

@@ -12,7 +12,6 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
@@ -24,6 +23,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -54,38 +55,23 @@ func TestRepair_OnAnAPIServer(t *testing.T) {
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
 		ConversionReviewVersions: []string{"v1"}, ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &convert, CABundle: ca}}}
 	definitions, err := apiextensions.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	_, err = definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	client, err := dynamic.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pizzas := client.Resource(v1alpha1.GroupVersion.WithResource("pizzas")).Namespace("default")
 	for _, name := range []string{"repaired", "deleted"} {
-		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON([]byte(strings.Replace(annotated("{", "salami"), "margherita", name, 1))); err != nil {
-			t.Fatal(err)
-		}
-		for { // until the definition is served
+		o := testobj.Parse(t, strings.Replace(annotated("{", "salami"), "margherita", name, 1))
+		expect.Eventually(t, func() error { // once the definition is served
 			_, err := pizzas.Create(t.Context(), o, metav1.CreateOptions{})
-			if err == nil {
-				break
-			}
-			if !apierrors.IsNotFound(err) {
-				t.Fatal(err)
-			}
-		}
+			return err
+		})
 	}
 
 	core, err := kubernetes.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+	expect.NoError(t, err)
+	_, err = core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "pizzas"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name:         "pizzas.example.com",
@@ -98,9 +84,8 @@ func TestRepair_OnAnAPIServer(t *testing.T) {
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},
 		}},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	}, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	annotate := func(name, annotations string) error {
 		_, err := pizzas.Patch(t.Context(), name, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":%s}}`, annotations), metav1.PatchOptions{})
 		return err
@@ -110,9 +95,7 @@ func TestRepair_OnAnAPIServer(t *testing.T) {
 		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations["+lossless.Annotation+"]: Invalid value") {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	if err := annotate("repaired", fmt.Sprintf(`{%q:null}`, lossless.Annotation)); err != nil {
 		t.Error(err)

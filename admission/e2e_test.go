@@ -18,6 +18,7 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -71,17 +72,13 @@ func TestHandler_OnAnAPIServer(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	j := &judge{asked: map[string]int{}}
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	url, ca := webhooktest.Serve(t, admission.NewHandler(s, admission.Validate(j.validate)))
 	config := cp.Config()
 	warned := &warnings{}
 	config.WarningHandler = warned
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	register(t, client, url, ca)
 
 	create := func(name string) error {
@@ -139,17 +136,11 @@ func register(t *testing.T, client kubernetes.Interface, url string, ca []byte) 
 			AdmissionReviewVersions: []string{"v1"},
 		})
 	}
-	if _, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hooks, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hooks, metav1.CreateOptions{})
+	expect.NoError(t, err)
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "denied.fail"}}
-	for {
+	expect.EventuallyTrue(t, "the webhook is called", func() bool {
 		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsInvalid(err) {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-	}
+		return apierrors.IsInvalid(err)
+	})
 }

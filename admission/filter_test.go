@@ -21,6 +21,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // calls notes which functions were called.
@@ -54,9 +55,7 @@ func TestSubresource(t *testing.T) {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Functions(autoscalingv1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var c calls
 	h := admission.NewHandler(s,
 		c.mutator("mutate"), c.mutator("mutate status", admission.Subresource("status")),
@@ -90,9 +89,7 @@ func TestSubresource(t *testing.T) {
 // A function may judge a connection.
 func TestOn_Connect(t *testing.T) {
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h := admission.NewHandler(s, admission.Validate(func(_ context.Context, exec *corev1.PodExecOptions) (errs field.ErrorList, _ error) {
 		if exec.TTY {
 			errs = append(errs, field.Forbidden(field.NewPath("tty"), "must not be set"))
@@ -162,9 +159,7 @@ func TestIfChanged_OlderVersion(t *testing.T) {
 			return nil
 		},
 		func(context.Context, *v1beta1.Pizza, *v1alpha1.Pizza) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var c calls
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(reg), c.validator("spec", admission.IfChanged("spec")))
 	old := strings.Replace(pizza("v1alpha1", ""), `{"name"`, `{"annotations":{"extra":"a"},"name"`, 1)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // route is a kind of which the Go type does not know the secrets of hosts.
@@ -66,9 +67,7 @@ func routed(t *testing.T, kind schema.GroupVersionKind, opts ...admission.Option
 	}
 	patched := mutated(t, h, kind, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"r"},"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah","secret":"of a"}]}}`,
 		kind.GroupVersion(), kind.Kind))
-	if err := json.Unmarshal(patched, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(patched, &got))
 	var hosts []string
 	for _, h := range got.Spec.Hosts {
 		hosts = append(hosts, h["host"]+" "+h["title"]+" "+h["secret"])
@@ -90,13 +89,9 @@ func mutated(t *testing.T, h http.Handler, kind schema.GroupVersionKind, object 
 		t.Fatalf("%s: %v", w.Body, err)
 	}
 	patch, err := jsonpatch.DecodePatch(review.Response.Patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	patched, err := patch.Apply([]byte(object))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return patched
 }
 
@@ -162,9 +157,7 @@ func TestMutate_KeysOfPorts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := runtime.NewScheme()
-			if err := corev1.AddToScheme(s); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, corev1.AddToScheme(s))
 			h := admission.NewHandler(s, admission.Mutate(func(_ context.Context, p *corev1.Pod) error {
 				ports := &p.Spec.Containers[0].Ports
 				*ports = c.edit(*ports)
@@ -175,9 +168,7 @@ func TestMutate_KeysOfPorts(t *testing.T) {
 			}
 			got := mutated(t, h, corev1.SchemeGroupVersion.WithKind("Pod"), pod(`[{"containerPort":53,"protocol":"TCP","x":"tcp"},`+udp+`]`))
 			var have, want any
-			if err := errors.Join(json.Unmarshal(got, &have), json.Unmarshal([]byte(pod(c.want)), &want)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, errors.Join(json.Unmarshal(got, &have), json.Unmarshal([]byte(pod(c.want)), &want)))
 			if diff := cmp.Diff(want, have); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -225,9 +216,7 @@ func ExampleListMapKeys() {
 // A Pod without declared keys: the tags of its Go type name them.
 func TestMutate_UsesMergeKeysOfTheGoType(t *testing.T) {
 	s := runtime.NewScheme()
-	if err := corev1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, corev1.AddToScheme(s))
 	handler := admission.NewHandler(s, admission.Mutate(func(_ context.Context, pod *corev1.Pod) error {
 		a, b := &pod.Spec.Containers[0], &pod.Spec.Containers[1]
 		a.Image, b.Image = b.Image, a.Image

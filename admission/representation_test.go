@@ -19,6 +19,7 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // label labels an object of any form.
@@ -289,9 +290,7 @@ func TestForms_MemberThereTwice(t *testing.T) {
 				t.Errorf("labels that the function sees (-want +got):\n%s", diff)
 			}
 			got := &unstructured.Unstructured{}
-			if err := got.UnmarshalJSON([]byte(patched(t, object, response))); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, got.UnmarshalJSON([]byte(patched(t, object, response))))
 			if diff := cmp.Diff(map[string]string{"b": "2", "baked": "yes"}, got.GetLabels()); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
