@@ -1,7 +1,6 @@
 package admission_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -37,8 +35,8 @@ func TestRepair_OnAnAPIServer(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/convert", conversion.NewHandler(reg))
 	mux.Handle("/validate", admission.NewHandler(pizzaScheme(t), admission.ConvertWith(reg),
-		admission.ValidateUpdate(func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }),
-		admission.ValidateDelete(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil })))
+		admission.ValidateUpdate(allowUpdate[*v1beta1.Pizza]),
+		admission.ValidateDelete(allow[*v1beta1.Pizza])))
 	url, ca := webhooktest.Serve(t, mux)
 	convert, validate := url+"/convert", url+"/validate"
 
