@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/klog/v2"
 
@@ -150,15 +149,15 @@ func TestServe_UnusedConnection(t *testing.T) {
 
 // A panic of a handler is logged as an error.
 func TestErrorLog_HandlerPanic(t *testing.T) {
-	logged := make(chan string, 1)
-	logger := funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
-	s := startIn(t, klog.NewContext(t.Context(), logger), webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	ctx, lines := logcheck.Record(t.Context())
+	s := startIn(t, ctx, webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic("no flour")
 	}))
 	if _, _, err := post(s.client(t, false), s.url(), nil); err == nil {
 		t.Error("there was an answer")
 	}
-	if got := <-logged; !strings.Contains(got, "no flour") || !strings.Contains(got, `"error"`) {
+	expect.EventuallyTrue(t, "the panic is logged", func() bool { return len(lines()) > 0 })
+	if got := lines(); !strings.Contains(got[0], "no flour") || !strings.Contains(got[0], `"error"`) {
 		t.Errorf("logged %s", got)
 	}
 }
@@ -177,16 +176,8 @@ func TestErrorLog_Escapes(t *testing.T) {
 }
 
 func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {
-	var mu sync.Mutex
-	var lines, panics int
-	logger := funcr.New(func(_, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if lines++; strings.Contains(args, "no flour") {
-			panics++
-		}
-	}, funcr.Options{})
-	s := startIn(t, klog.NewContext(t.Context(), logger), webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	ctx, lines := logcheck.Record(t.Context())
+	s := startIn(t, ctx, webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic("no flour")
 	}))
 	for range 150 {
@@ -197,8 +188,8 @@ func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		_, _, _ = post(s.client(t, http2), s.url(), nil)
 	}
-	expect.EventuallyTrue(t, "both panics are logged", func() bool { mu.Lock(); defer mu.Unlock(); return panics == 2 })
-	if lines != panics {
-		t.Errorf("%d lines were logged", lines)
+	expect.EventuallyTrue(t, "both panics are logged", func() bool { return strings.Count(strings.Join(lines(), "\n"), `"error"="http`) == 2 })
+	if n := len(lines()); n != 2 {
+		t.Errorf("%d lines were logged", n)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,13 +24,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 	testingcache "k8s.io/client-go/tools/cache/testing"
-	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // All missing references are named with their fields.
@@ -588,12 +587,11 @@ func outOfFlour() { panic("out of flour") }
 func TestExists_PanicOfThePolicyIsUndecided(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	check := reference.Exists(known, secretsOf, reference.CrossNamespace(func(context.Context, string, cache.ObjectName) (bool, error) { outOfFlour(); return true, nil }))
-	var log []string
-	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{}))
+	ctx, log := logcheck.Record(t.Context())
 	_, err := check(ctx, pizza("x", "a/b"))
 	const want = `spec.toppings[0].name: cannot check secrets "a/b": panic: out of flour`
-	if !isFinal(err) || err.Error() != want || !strings.Contains(fmt.Sprint(log), "reference_test.outOfFlour") {
-		t.Errorf("got %v, and the log %q", err, log)
+	if !isFinal(err) || err.Error() != want || !strings.Contains(fmt.Sprint(log()), "reference_test.outOfFlour") {
+		t.Errorf("got %v, and the log %q", err, log())
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	svmv1 "k8s.io/api/storagemigration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 	boxes "github.com/crdkit/crdkit/test/migratetest"
 )
 
@@ -180,15 +181,13 @@ func TestController_NoDefinition(t *testing.T) {
 		}
 		return nil
 	})
-	lines := make(chan string, 100)
-	w.control(klog.NewContext(t.Context(), funcr.New(func(_, args string) { lines <- args }, funcr.Options{})), 0)
+	ctx, lines := logcheck.Record(t.Context())
+	w.control(ctx, 0)
 	want := `"level"=0 "msg"="The CustomResourceDefinition does not exist; its stored objects are migrated once it is created" "customResourceDefinition"="` + w.CRD + `"`
-	if line := <-lines; line != want {
-		t.Errorf("got %s, want %s", line, want)
-	}
+	expect.EventuallyTrue(t, "it says so", func() bool { return len(lines()) > 0 })
 	time.Sleep(time.Second) // in which the watch begins, and wakes the controller
-	if len(lines) > 0 {
-		t.Errorf("it also says %s", <-lines)
+	if diff := cmp.Diff([]string{want}, lines()); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
 	}
 	delete(definition.Object, "status")
 	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"} {

@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // script is an API server that answers the lists of one resource as it is told, and
@@ -317,14 +318,14 @@ func TestRetry_OnlySilenceMeansAway(t *testing.T) {
 // Retries are logged at once, and then every five seconds.
 func TestRetry_Logged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var lines []string
-		ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+		ctx, logged := logcheck.Record(t.Context())
 		m := migratorOf(t, &rest.Config{}, Rate(0))
 		begin := time.Now()
 		if err := m.insist(ctx, func() error { return errors.New("connection reset") }); err == nil {
 			t.Fatal("there is no error")
 		}
 		want := `"level"=0 "msg"="A request failed and is sent again" "customResourceDefinition"="boxes.example.com" "err"="connection reset"`
+		lines := logged()
 		if most := int(time.Since(begin)/retryLog) + 1; len(lines) < 7 || len(lines) > most || lines[0] != want {
 			t.Errorf("%d lines, want 7 to %d, as %s: %s", len(lines), most, want, lines)
 		}

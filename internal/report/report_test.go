@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crdkit/crdkit/internal/report"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // client records the Events that are created, or refuses them.
@@ -56,23 +55,12 @@ func (c *client) Create(_ context.Context, obj *unstructured.Unstructured, _ met
 	return obj, c.err
 }
 
-// logger returns a context whose logger appends to lines.
-func logger(t *testing.T, lines *[]string) context.Context {
-	var mu sync.Mutex
-	return klog.NewContext(t.Context(), funcr.New(func(_, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		*lines = append(*lines, args)
-	}, funcr.Options{}))
-}
-
 var crd = corev1.ObjectReference{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "pizzas.example.com"}
 
 func TestReport_LineEventAndCount(t *testing.T) {
-	var lines []string
 	c := &client{}
 	o := report.New(crd, "pizza-operator", "Broken", "Fixed", "Never")
-	ctx := logger(t, &lines)
+	ctx, logged := logcheck.Record(t.Context())
 	o.Report(ctx, c, "uid", report.Change{Reason: "Broken", Message: "It broke", Warning: errors.New("by hand"), Values: []any{"fieldManagers", []string{"kubectl"}}})
 	o.Wait()
 	o.Report(ctx, c, "uid", report.Change{Reason: "Fixed", Message: strings.Repeat("é", 1000)})
@@ -80,7 +68,7 @@ func TestReport_LineEventAndCount(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		`"msg"="It broke" "error"="by hand" "reason"="Broken" "fieldManagers"=["kubectl"]`,
 		`"level"=0 "msg"="` + strings.Repeat("é", 1000) + `" "reason"="Fixed"`,
-	}, lines); diff != "" {
+	}, logged()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
 	if len(c.events) != 2 || c.namespace != "default" {
@@ -108,16 +96,16 @@ func TestReport_LineEventAndCount(t *testing.T) {
 
 func TestReport_RepetitionsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var lines []string
 		c := &client{}
 		o := report.New(crd, "pizza-operator", "Again", "Other")
-		ctx := logger(t, &lines)
+		ctx, logged := logcheck.Record(t.Context())
 		for range 3600 {
 			o.Report(ctx, c, "", report.Change{Reason: "Again", Message: "Again"})
 			time.Sleep(time.Second)
 		}
 		o.Report(ctx, c, "", report.Change{Reason: "Other", Message: "Other"})
 		o.Wait()
+		lines := logged()
 		if len(lines) != len(c.events) || len(lines) < 15 || len(lines) > 25 {
 			t.Errorf("%d lines and %d Events in an hour", len(lines), len(c.events))
 		}
@@ -138,13 +126,14 @@ func TestReport_RepetitionsAreLimited(t *testing.T) {
 }
 
 func TestReport_EventsForbidden(t *testing.T) {
-	var lines []string
+	ctx, logged := logcheck.Record(t.Context())
 	c := &client{err: apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("no"))}
 	o := report.New(crd, "pizza-operator", "Broken")
 	for range 3 {
-		o.Report(logger(t, &lines), c, "", report.Change{Reason: "Broken", Message: "It broke"})
+		o.Report(ctx, c, "", report.Change{Reason: "Broken", Message: "It broke"})
 		o.Wait()
 	}
+	lines := logged()
 	if n := strings.Count(strings.Join(lines, "\n"), "Cannot create an Event"); n != 1 || len(lines) != 4 {
 		t.Errorf("the log is %q", lines)
 	}

@@ -2,12 +2,10 @@ package authority
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -188,17 +186,6 @@ func grant(t *testing.T, cp *controlplane.ControlPlane, admin kubernetes.Interfa
 // runFor runs an authority whose times are of seconds.
 func runFor(t *testing.T, config *rest.Config, namespace string) *running {
 	t.Helper()
-	a, err := New(config, namespace, "ca", []string{"pizza.ns.svc"},
+	return runIn(t, config, namespace,
 		CALifetime(time.Minute), RotateAfter(5*time.Second), CertificateLifetime(8*time.Second), Interval(time.Second), PropagationDelay(2*time.Second))
-	expect.NoError(t, err)
-	r := &running{Authority: a}
-	ctx, cancel := context.WithCancel(logTo(t.Context(), r))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := a.Run(ctx); err != nil {
-			t.Error(fmt.Errorf("Run: %w", err))
-		}
-	})
-	t.Cleanup(func() { cancel(); wg.Wait() })
-	return r
 }
