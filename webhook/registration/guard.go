@@ -1,16 +1,13 @@
 package registration
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -181,34 +178,6 @@ func (s *settings) guardObjects() (objects []*object) {
 		objects = append(objects, o)
 	}
 	return objects
-}
-
-// observe reads an object of the guard until ctx is done, and logs each problem once. It reads once a minute instead of
-// watching, so that the permission to get the object is enough.
-func (s *objectState) observe(ctx context.Context) {
-	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
-	for logged := ""; ctx.Err() == nil; {
-		problem := s.sync(ctx, nil)
-		if problem == nil {
-			s.mu.Lock()
-			s.differences = s.webhooks.differences(s.object, s.current)
-			if s.limits != "" && strings.HasPrefix(s.account, "system:serviceaccount:") && s.limits != s.account {
-				s.differences = append(s.differences, Difference{s.kind, s.name, "spec.matchConditions[operator]", jsonOf(s.limits), jsonOf(s.account)})
-			}
-			problem = joined(s.differences)
-			s.mu.Unlock()
-		}
-		if problem == nil {
-			logged = ""
-		} else if text := problem.Error(); text != logged && ctx.Err() == nil {
-			logged = text
-			logger.Error(problem, "The guard, which limits what this operator can change, is not as declared, or cannot be read")
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(resync):
-		}
-	}
 }
 
 // subjectOf returns the subject of the token that a client sends. That of a service account, such as a Pod has, is the name of

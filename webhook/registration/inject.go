@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,7 +105,6 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 		state := &objectState{
 			object:   o,
 			webhooks: w,
-			bundle:   bundle,
 			all:      client,
 			client:   client.Resource(o.resource),
 			writes:   rate.NewLimiter(rate.Every(writeInterval), writeBurst),
@@ -112,7 +112,7 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 			wake:     make(chan struct{}, 1),
 		}
 		if o.watched {
-			state.unreachable = errUnread
+			state.bundle, state.unreachable = bundle, errUnread
 		}
 		states = append(states, state)
 	}
@@ -122,11 +122,7 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 	defer w.states.Store(nil)
 	var running sync.WaitGroup
 	for _, s := range states {
-		if s.guard {
-			running.Go(func() { s.observe(ctx) })
-		} else {
-			running.Go(func() { s.run(ctx) })
-		}
+		running.Go(func() { s.run(ctx) })
 	}
 	if bundle != nil {
 		running.Go(func() { follow(ctx, bundle, states) })
@@ -178,10 +174,11 @@ type objectState struct {
 	differences []Difference
 }
 
-// run keeps the CA bundle in an object until ctx is done, and logs other problems.
+// run keeps the CA bundle in an object until ctx is done, and logs other problems. It reads an object of the guard once
+// a minute instead of watching it, so that the permission to get the object is enough.
 func (s *objectState) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
-	objectwatch.Object{
+	watched := objectwatch.Object{
 		Client: s.client, Name: s.name, WatchRetry: retry,
 		Message: "What is registered with the API server does not fit this replica",
 		Sync: func(ctx context.Context) (again time.Duration, problem error) {
@@ -189,6 +186,8 @@ func (s *objectState) run(ctx context.Context) {
 			failure := s.sync(ctx, pem)
 			problem = s.report(pem, noBundle, failure)
 			switch {
+			case s.guard:
+				return resync, problem
 			case apierrors.IsConflict(failure): // another writer has been faster
 				return conflictRetry, nil
 			case errors.As(failure, &contendedError{}):
@@ -203,7 +202,12 @@ func (s *objectState) run(ctx context.Context) {
 			}
 			return resync, problem
 		},
-	}.Run(klog.NewContext(ctx, logger), s.wake)
+	}
+	if s.guard {
+		watched.WatchRetry = 0
+		watched.Message = "The guard, which limits what this operator can change, is not as declared, or cannot be read"
+	}
+	watched.Run(klog.NewContext(ctx, logger), s.wake)
 }
 
 // caBundle returns the CA bundle, or nil if another program writes it.
@@ -315,10 +319,15 @@ func (s *objectState) report(pem []byte, noBundle, failure error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.read {
-		s.unreachable = failure
+		if s.watched {
+			s.unreachable = failure
+		}
 		return failure
 	}
 	s.differences = s.webhooks.differences(s.object, s.current)
+	if s.limits != "" && strings.HasPrefix(s.account, "system:serviceaccount:") && s.limits != s.account {
+		s.differences = append(s.differences, Difference{s.kind, s.name, "spec.matchConditions[operator]", jsonOf(s.limits), jsonOf(s.account)})
+	}
 	leads := len(s.webhooks.entries(s.current)) > 0
 	s.unreachable = nil
 	switch {

@@ -46,7 +46,7 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 		})
 		s := &objectState{object: o, webhooks: w, all: client, client: client.Resource(o.resource)}
 		logged, lines := logcheck.Record(t.Context())
-		go s.observe(logged)
+		go s.run(logged)
 		put := func(change func(spec map[string]any)) {
 			t.Helper()
 			u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.declared)}
