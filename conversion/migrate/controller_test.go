@@ -24,7 +24,6 @@ import (
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/logcheck"
-	boxes "github.com/crdkit/crdkit/test/migratetest"
 )
 
 // control runs a controller for the boxes, with the least rights, until the test ends.
@@ -50,7 +49,7 @@ func (w *warehouse) control(ctx context.Context, patience time.Duration) {
 // migrated waits until only v1 is stored.
 func (w *warehouse) migrated() {
 	w.t.Helper()
-	boxes.Eventually(w.t, "only v1 is stored", func() error {
+	expect.Eventually(w.t, func() error {
 		if stored := w.StoredVersions(); !slices.Equal(stored, []string{"v1"}) {
 			return fmt.Errorf("status.storedVersions is %v, want [v1]", stored)
 		}
@@ -81,7 +80,7 @@ func (w *warehouse) manage(most int) {
 	client, err := kubernetes.NewForConfig(w.Config)
 	expect.NoError(w.t, err)
 	ctx := w.t.Context()
-	boxes.Eventually(w.t, "a migration is asked for", func() error {
+	expect.Eventually(w.t, func() error {
 		if len(w.migrations()) != 1 {
 			return fmt.Errorf("migrations: there are %d, want 1", len(w.migrations()))
 		}
@@ -174,7 +173,7 @@ func TestController_NoDefinition(t *testing.T) {
 	crds := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	definition := w.Definition()
 	expect.NoError(t, crds.Delete(t.Context(), w.CRD, metav1.DeleteOptions{}))
-	boxes.Eventually(t, "the definition has gone", func() error {
+	expect.Eventually(t, func() error {
 		_, err := crds.Get(t.Context(), w.CRD, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("definition %s still exists: %v", w.CRD, err)
@@ -195,7 +194,7 @@ func TestController_NoDefinition(t *testing.T) {
 	}
 	_, err = crds.Create(t.Context(), definition, metav1.CreateOptions{})
 	expect.NoError(t, err)
-	boxes.Eventually(t, "boxes are served", func() error {
+	expect.Eventually(t, func() error {
 		_, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{})
 		return err
 	})

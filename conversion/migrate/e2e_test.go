@@ -21,7 +21,6 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
-	warehouses "github.com/crdkit/crdkit/test/migratetest"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -243,7 +242,7 @@ func TestPruneManagedFields_OtherVersion(t *testing.T) {
 	_, err = w.run()
 	expect.NoError(t, err)
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1beta1" })
-	warehouses.Eventually(t, "v1 is not served", func() error {
+	expect.Eventually(t, func() error {
 		if _, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("got %v", err)
 		}
@@ -341,7 +340,7 @@ func TestRun_WritesStorageVersionOnly(t *testing.T) {
 	_, err := w.Boxes("v1").Create(t.Context(), box, metav1.CreateOptions{})
 	expect.NoError(t, err)
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
-	warehouses.Eventually(t, "v1 is not served", func() error {
+	expect.Eventually(t, func() error {
 		if _, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("got %v", err)
 		}
@@ -351,7 +350,7 @@ func TestRun_WritesStorageVersionOnly(t *testing.T) {
 	expect.ErrorContains(t, err, "the storage version v1 is not served", "expected served: true")
 	w.stores("v1alpha1", "v1")
 	w.Change(func(v map[string]any) { v["served"] = true })
-	warehouses.Eventually(t, "v1 is served", func() error {
+	expect.Eventually(t, func() error {
 		now, err := w.Boxes("v1").Get(t.Context(), "wide", metav1.GetOptions{})
 		if err == nil {
 			box = now

@@ -21,7 +21,6 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/expect"
-	boxes "github.com/crdkit/crdkit/test/migratetest"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -46,7 +45,7 @@ func (w *warehouse) hook(resource string, f webhook) {
 		}},
 	}, metav1.CreateOptions{})
 	expect.NoError(w.t, err)
-	boxes.Eventually(w.t, "the webhook is called", func() error {
+	expect.Eventually(w.t, func() error {
 		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
 		if err == nil {
 			return errors.New("canary was not refused")
@@ -69,7 +68,7 @@ func (w *warehouse) unhook(name string, subresources ...string) {
 	client, err := kubernetes.NewForConfig(w.Config)
 	expect.NoError(w.t, err)
 	expect.NoError(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.Plural, metav1.DeleteOptions{}))
-	boxes.Eventually(w.t, name+" is not refused", func() error {
+	expect.Eventually(w.t, func() error {
 		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, subresources...)
 		return err
 	})
@@ -216,7 +215,7 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 			}
 			expect.NoError(t, unstructured.SetNestedField(v, int64(5), "schema", "openAPIV3Schema", "properties", "spec", "properties", "width", "minimum"))
 		})
-		boxes.Eventually(t, "the schema is there", func() error {
+		expect.Eventually(t, func() error {
 			_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00009", types.MergePatchType, []byte(`{"spec":{"width":4}}`), metav1.PatchOptions{DryRun: []string{"All"}})
 			if err == nil {
 				return errors.New("a narrow box is taken")
