@@ -25,6 +25,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/rbac"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -120,7 +121,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	wants("a collection", client.CoreV1().Secrets("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), used)
 
 	// Bob may write ConfigMaps, and read one Secret.
-	bob := userWho(t, cp, client)
+	bob := userWho(t, cp)
 	wants("what bob may read", create(bob, "bobs-menu", "oven"))
 	_, err = client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "safe"), metav1.CreateOptions{})
 	expect.NoError(t, err)
@@ -142,29 +143,15 @@ func patch(t testing.TB, client kubernetes.Interface, name, text string) error {
 }
 
 // userWho returns the client of bob.
-func userWho(t testing.TB, cp *controlplane.ControlPlane, admin kubernetes.Interface) kubernetes.Interface {
+func userWho(t testing.TB, cp *controlplane.ControlPlane) kubernetes.Interface {
 	t.Helper()
 	config, err := cp.User("bob")
 	expect.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)
 	expect.NoError(t, err)
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "bob"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "patch"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"oven"}, Verbs: []string{"get"}},
-	}}
-	_, err = admin.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "bob"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "bob"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "bob"},
-	}
-	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	expect.EventuallyTrue(t, "bob may read the secret", func() bool {
-		_, err := client.CoreV1().Secrets("default").Get(t.Context(), "oven", metav1.GetOptions{})
-		return err == nil
-	})
+	rbac.Grant(t, cp.Config(), "default", "bob",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"oven"}, Verbs: []string{"get"}})
 	return client
 }
 

@@ -38,6 +38,7 @@ import (
 	"github.com/crdkit/crdkit/test/balancer"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/rbac"
 	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/tier"
 	"github.com/crdkit/crdkit/test/webhooktest"
@@ -460,21 +461,11 @@ func TestRun_NamespacedOperator(t *testing.T) {
 	c.order(t, 3)
 	user, err := c.User("cook")
 	expect.NoError(t, err)
-	admin, err := kubernetes.NewForConfig(c.Config())
-	expect.NoError(t, err)
 	// All that the registration and the authority need, and pizzas in one namespace.
 	hooks := c.hooks()
 	rules := append(hooks.PolicyRules(), rbacv1.PolicyRule{Verbs: []string{"create", "get", "update", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}})
-	_, err = admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, Rules: rules}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	subjects := []rbacv1.Subject{{Kind: "User", Name: "cook"}}
-	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "cook"},
-		Rules: []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{c.group}, Resources: []string{"pizzas"}}}}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	rbac.Grant(t, c.Config(), "", "cook", rules...)
+	rbac.Grant(t, c.Config(), "default", "cook", rbacv1.PolicyRule{Verbs: []string{"list", "watch"}, APIGroups: []string{c.group}, Resources: []string{"pizzas"}})
 	cook := *c
 	cook.config = user
 	cook.client, err = dynamic.NewForConfig(user)
