@@ -178,10 +178,10 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 		if json.Unmarshal(s.raw, request) != nil {
 			return nil, false
 		}
-		if request.DryRun == nil {
-			request.DryRun = new(false)
-		}
 		s.decoded = request
+	}
+	if s.decoded.DryRun == nil {
+		s.decoded.DryRun = new(false)
 	}
 	return s.decoded, true
 }
@@ -204,9 +204,6 @@ func WithRequest(ctx context.Context, asked *admissionv1.AdmissionRequest) conte
 		old = nil
 	}
 	c := &call{request: request{decoded: asked.DeepCopy(), kind: kind, oldObject: old}}
-	if c.decoded.DryRun == nil {
-		c.decoded.DryRun = new(false)
-	}
 	ctx, _ = c.enter(ctx, kind)
 	return ctx
 }
@@ -236,7 +233,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		return old, nil
 	}
 	t := reflect.TypeFor[T]()
-	var as representation
+	var as *representation
 	if c.handler != nil {
 		as = c.handler.representations[t]
 	}
@@ -249,7 +246,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		}
 	}
 	if as == nil {
-		as = codec.New().Form(t)
+		as = &representation{Form: codec.New().Form(t)}
 	}
 	obj, err := c.decode(ctx, &codec.Arena{}, text, kind, as, true)
 	if err != nil {
