@@ -103,6 +103,9 @@ func TestFiles_RenewedCertificate(t *testing.T) {
 func TestFiles_Broken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &volume{dir: t.TempDir()}
+		if _, err := webhook.Files(v.cert(), v.key()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("missing files: got %v", err)
+		}
 		good, other := newPair(t), newPair(t)
 		v.swap(t, good)
 		files, err := webhook.Files(v.cert(), v.key())
@@ -143,13 +146,6 @@ func TestFiles_ExpiredCertificate(t *testing.T) {
 		time.Sleep(2 * 365 * 24 * time.Hour)
 		expect.ErrorContains(t, files.Ready(nil), "is valid from")
 	})
-}
-
-// Missing files are an error.
-func TestFiles_Missing(t *testing.T) {
-	if _, err := webhook.Files("missing.crt", "missing.key"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
 }
 
 func TestServe_SpeaksTLS13AndHTTP2(t *testing.T) {

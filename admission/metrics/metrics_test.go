@@ -145,25 +145,6 @@ func Example() {
 	h := handler(observe("pizzas"))
 	ask(h, "margherita", "Pizza", "v1beta1", "")
 	ask(h, "hawaii", "Pizza", "v1beta1", "")
-
-	families, err := registry.Gather()
-	if err != nil {
-		panic(err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if metric.GetCounter() == nil {
-				continue
-			}
-			for _, label := range metric.GetLabel() {
-				if label.GetName() == "kind" || label.GetName() == "decision" {
-					fmt.Print(label.GetValue(), " ")
-				}
-			}
-			fmt.Println(metric.GetCounter().GetValue())
-		}
-	}
-	// Output:
-	// allowed Pizza 1
-	// denied Pizza 1
+	fmt.Println(testutil.GatherAndCount(registry, "crdkit_admission_requests_total")) // allowed and denied
+	// Output: 2 <nil>
 }
