@@ -48,18 +48,12 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	return failed, fmt.Errorf("metadata.managedFields: dropped by the API server when rewritten in %s, and the object has been written since", d.storage)
 }
 
-// rehearse tests with dryRun whether a rewrite changes more than the version in which the
-// object is stored:
-//
-//   - A mutating webhook of the resource gets an update, and may change an object that it
-//     has never seen. Its changes would increase the generation: without a status
-//     subresource, all changes except for metadata do
-//     (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate).
-//   - Up to v1.36 the API server drops all managedFields at any write for which it cannot
-//     convert the object to each version in them (UpdateNoErrors,
-//     apimachinery/pkg/util/managedfields/internal/fieldmanager.go). If such a version does
-//     not exist any longer, they are lost in any case, and claim saves the others.
-//     Otherwise a webhook may have failed once, so the test is repeated.
+// rehearse tests with dryRun whether a rewrite changes more than the version in which the object is
+// stored. Changes of a mutating webhook increase the generation, unless they are in the metadata
+// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate). For the dropped
+// managedFields, see UpdateNoErrors in apimachinery/pkg/util/managedfields/internal/fieldmanager.go. If
+// a version in them does not exist any longer, they are lost in any case, and claim saves the others.
+// Otherwise a webhook may have failed once, so the test is repeated.
 func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, subresources []string) (outcome, error) {
 	claims := d.claims(obj)
 	return d.untilKept(ctx, claims, func() (*metav1.PartialObjectMetadata, outcome, error) {

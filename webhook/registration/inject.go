@@ -39,8 +39,7 @@ const (
 	// CRD again after each write.
 	writeBurst    = 5
 	writeInterval = time.Second
-	// A CA bundle with further certificates, which replicas of another release have written, stays for
-	// this long. During a rollout, one of the two releases would overwrite the other all the time.
+	// During a rollout, one of the two releases would overwrite the other all the time.
 	excessDelay = 30 * time.Second
 )
 
@@ -74,13 +73,10 @@ func (e contendedError) Error() string {
 // because the config is invalid or Inject is already running.
 //
 // Inject sets clientConfig.caBundle of each webhook, and of each conversion, that points to the
-// [Service] or [URL] of the declaration, even if another release of your operator declared it.
-// Inject watches the objects, and restores a bundle that is overwritten or removed: at once, or
-// once a second if this happens repeatedly. Failures are logged and retried, and
-// [Webhooks.Differences] are logged. Every replica can run Inject; if one replica has written the
-// bundle, the others write nothing. A bundle that has further certificates, and no field manager, may
-// be that of another release during a rollout, and is replaced after 30 seconds, or at once if the
-// replica's own bundle changes.
+// [Service] or [URL] of the declaration, even if another release of your operator declared it, and
+// restores a bundle that is overwritten or removed (see "The CA bundle" in the package documentation).
+// Failures are logged and retried, and [Webhooks.Differences] are logged. Every replica can run Inject;
+// if one replica has written the bundle, the others write nothing.
 //
 // If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector
 // (see [Annotations]), Inject only reads the objects for [Webhooks.Ready] and
@@ -302,7 +298,6 @@ func (s *objectState) inject(
 
 // leave reports whether further certificates may stay for now. It is not certain that a replica has
 // written them, because anybody can edit managedFields, so they never stay for longer than excessDelay.
-// After a change of this replica's own bundle, such as the removal of a CA, they do not stay at all.
 func (s *objectState) leave(caBundle string) bool {
 	if s.written != "" && s.written != caBundle {
 		return false
