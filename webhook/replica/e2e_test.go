@@ -206,6 +206,39 @@ func (c *town) awaitOrder(t *testing.T) {
 	})
 }
 
+// keepOrdering creates pizzas of v1alpha1 until it is stopped or the test ends, and none may fail.
+func (c *town) keepOrdering(t *testing.T) (stop func()) {
+	ordered, cancel := context.WithCancel(context.Background())
+	var orders sync.WaitGroup
+	orders.Go(func() {
+		n := 0
+		for ; ordered.Err() == nil; time.Sleep(20 * time.Millisecond) {
+			if _, err := c.pizzas("v1alpha1").Create(context.Background(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{}); err != nil {
+				t.Errorf("order %d: %v", n, err)
+				return
+			}
+			n++
+		}
+		if n == 0 {
+			t.Error("no pizzas were ordered")
+		}
+	})
+	return func() { cancel(); orders.Wait() }
+}
+
+// readyzHas returns a function that returns an error unless /readyz has all these texts.
+func readyzHas(addr string, lines ...string) func() error {
+	return func() error {
+		got := readyz(addr)
+		for _, line := range lines {
+			if !strings.Contains(got, line) {
+				return errors.New(got)
+			}
+		}
+		return nil
+	}
+}
+
 // install applies the manifests, and starts a replica.
 func (c *town) install(t *testing.T, hooks *registration.Webhooks, opts ...replica.Option) (addr string, stop func() error) {
 	t.Helper()
@@ -365,10 +398,10 @@ func TestRun_StopsInOrder(t *testing.T) {
 		replica.Server(webhook.ShutdownDelay(time.Second)))
 	<-ready
 	expect.Eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[+]kitchen ok") || strings.Contains(got, "[-]") {
+		if got := readyz(addr); strings.Contains(got, "[-]") {
 			return errors.New(got)
 		}
-		return nil
+		return readyzHas(addr, "[+]kitchen ok")()
 	})
 	done := make(chan error, 1)
 	go func() {
@@ -383,12 +416,7 @@ func TestRun_StopsInOrder(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 	<-stops // at the same time as /readyz
-	expect.Eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[-]shutdown failed") {
-			return errors.New(got)
-		}
-		return nil
-	})
+	expect.Eventually(t, readyzHas(addr, "[-]shutdown failed"))
 	note("/readyz says that it is leaving")
 	expect.Eventually(t, func() error {
 		if conn, err := net.Dial("tcp", addr); err == nil {
@@ -439,12 +467,7 @@ func TestInformer_MayNotList(t *testing.T) {
 	mayNot := *c
 	mayNot.client = client
 	addr, _ := c.install(t, c.hooks(), replica.Informer("pizzas", c.informer("v1alpha1")), replica.Informer("others", mayNot.informer("v1")))
-	expect.Eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[+]informer-pizzas ok") {
-			return errors.New(got)
-		}
-		return nil
-	})
+	expect.Eventually(t, readyzHas(addr, "[+]informer-pizzas ok"))
 	for begin := time.Now(); time.Since(begin) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
 		got := readyz(addr)
 		_, why, _ := strings.Cut(got, "[-]informer-others failed: not synced")
@@ -499,27 +522,7 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 			w.FailurePolicy = new(admissionregistrationv1.Ignore)
 		})
 	next := c.hooks(second)
-	ordered := make(chan struct{})
-	stopOrders := sync.OnceFunc(func() { close(ordered) })
-	var orders sync.WaitGroup
-	defer orders.Wait()
-	defer stopOrders()
-	orders.Go(func() {
-		for n := 0; ; n++ {
-			select {
-			case <-ordered:
-				if n == 0 {
-					t.Error("no pizzas were ordered")
-				}
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-			if _, err := c.pizzas("v1alpha1").Create(context.Background(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{}); err != nil {
-				t.Errorf("order %d: %v", n, err)
-				return
-			}
-		}
-	})
+	defer c.keepOrdering(t)()
 	c.apply(t, next)
 	want := fmt.Sprintf("# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration, definition or guard that is not as it is declared.\n# TYPE crdkit_webhook_registration_difference gauge\n"+
 		"crdkit_webhook_registration_difference{field=\"webhooks[second.pizzas.example.com]\",kind=\"ValidatingWebhookConfiguration\",name=%q} 1\n", c.operator)
@@ -565,10 +568,10 @@ func TestCertificates_FromFiles(t *testing.T) {
 	certs, bundle := c.files(t)
 	addr, _ := c.install(t, c.hooks(), replica.Certificates(certs, bundle))
 	expect.Eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[+]certificate ok") || !strings.Contains(got, "[+]ca-bundle ok") || strings.Contains(got, "[-]") {
+		if got := readyz(addr); strings.Contains(got, "[-]") {
 			return errors.New(got)
 		}
-		return nil
+		return readyzHas(addr, "[+]certificate ok", "[+]ca-bundle ok")()
 	})
 	expect.Eventually(t, func() error {
 		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
@@ -607,25 +610,12 @@ func TestTrust_NoRequestFails(t *testing.T) {
 	}
 	c.apply(t, c.hooks())
 	var stop func() error
-	var orders sync.WaitGroup
-	ordered, stopOrders := context.WithCancel(t.Context())
-	defer orders.Wait()
-	defer stopOrders()
 	for i, n := range tier.Pick([]int{0, 1, 2, 1}, []int{0, 1, 2, 3, 2, 1, 0}) {
 		addr, stopThis := c.start(t, c.hooks(), append(releases[n], replica.Server(webhook.ShutdownDelay(3*time.Second)))...)
 		c.awaitReady(t, addr)
 		if i == 0 {
 			c.awaitOrder(t)
-			orders.Go(func() {
-				for n := 0; ordered.Err() == nil; n++ {
-					_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{})
-					if err != nil {
-						t.Errorf("order %d: %v", n, err)
-						return
-					}
-					time.Sleep(20 * time.Millisecond)
-				}
-			})
+			defer c.keepOrdering(t)()
 		} else {
 			time.Sleep(300 * time.Millisecond) // both serve
 			expect.NoError(t, stop())
