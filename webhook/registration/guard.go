@@ -31,17 +31,11 @@ import (
 // guard does not apply to Secrets.
 //
 // The guard needs an API server of Kubernetes 1.33, and denies requests by the name of the user, whatever their verb and
-// groups. It has no effect on
-//
-//   - other users, so the operator must not be able to impersonate them, to create tokens or Pods of other service
-//     accounts, or to write RBAC objects,
-//   - policies and bindings, which are exempt from policies (apiserver/pkg/admission/plugin/policy/generic/plugin.go), so
-//     the operator must not be able to write them,
-//   - the certificates in the CA bundle and the Secret,
-//   - managedFields, by which the next server-side apply decides which fields it removes. If they are too large, the apply
-//     fails until another kind of write drops them, such as that of a CA bundle, and
-//   - API servers that disable the admission plugin ValidatingAdmissionPolicy, or have not yet seen the policy, for
-//     about a second after it is applied.
+// groups. The operator must not have permissions to become another user, by impersonation, tokens, Pods of other service
+// accounts or RBAC objects, or to write policies and bindings, which are exempt from policies
+// (apiserver/pkg/admission/plugin/policy/generic/plugin.go). Nor does the guard protect the certificates in the CA bundle
+// and the Secret, or managedFields, by which the next server-side apply decides which fields it removes. The page
+// docs/security-model.md describes what an attacker can still do.
 //
 // If another program's mutating webhook or policy changes other fields of these objects in the same request, such as
 // labels, the guard denies the request. It also denies the writes of package conversion/migrate to a CRD: migrate with
