@@ -65,7 +65,6 @@ type handler struct {
 	functions       []*function // all of them
 	codecs          *codec.Codecs
 	representations map[reflect.Type]*representation
-	kindTexts       map[string]schema.GroupVersionKind            // of the functions
 	listKeys        map[schema.GroupVersionKind]*listmapkeys.Tree // of the CRDs of ListMapKeys
 	bufferPool      sync.Pool                                     // of calls
 	errs            []error
@@ -116,7 +115,6 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 		scheme:          s,
 		codecs:          codec.New(),
 		representations: map[reflect.Type]*representation{},
-		kindTexts:       map[string]schema.GroupVersionKind{},
 		listKeys:        map[schema.GroupVersionKind]*listmapkeys.Tree{},
 	}
 	if s == nil {
@@ -132,9 +130,6 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	}
 	if err := errors.Join(h.errs...); err != nil {
 		panic(err)
-	}
-	for _, f := range h.functions {
-		h.kindTexts[kindText(f.kind)] = f.kind
 	}
 	return served.With(decider{h.observed(review.Protocol{
 		Group:  "admission.k8s.io",

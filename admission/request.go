@@ -74,7 +74,7 @@ func (h *handler) readRequest(req *review.Request) (r request, err error) {
 		}
 	}
 	var ok bool
-	if r.kind, ok = h.kindOf(kind); !ok {
+	if r.kind, ok = kindOf(kind); !ok {
 		malformed("kind", kind)
 	}
 	r.uid, r.raw = req.UID, req.Raw
@@ -90,21 +90,11 @@ func stringOf(text []byte) (s string, ok bool) {
 }
 
 // kindOf decodes the kind of a request.
-func (h *handler) kindOf(text []byte) (kind schema.GroupVersionKind, ok bool) {
-	if kind, ok = h.kindTexts[string(text)]; !ok {
-		var decoded schema.GroupVersionKind
-		ok = json.Unmarshal(text, &decoded) == nil
-		kind = decoded
-	}
-	return kind, ok
-}
-
-// kindText returns the JSON of a kind as the API server writes it.
-func kindText(kind schema.GroupVersionKind) string {
-	b := rawjson.AppendQuote([]byte(`{"group":`), kind.Group)
-	b = rawjson.AppendQuote(append(b, `,"version":`...), kind.Version)
-	b = rawjson.AppendQuote(append(b, `,"kind":`...), kind.Kind)
-	return string(append(b, '}'))
+func kindOf(text []byte) (kind schema.GroupVersionKind, ok bool) {
+	group, hasGroup := stringOf(rawjson.At(text, "group"))
+	version, hasVersion := stringOf(rawjson.At(text, "version"))
+	name, hasName := rawjson.String(rawjson.At(text, "kind"))
+	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}, hasGroup && hasVersion && hasName
 }
 
 // String returns the kind, the namespace and the name of the object.
