@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -200,10 +200,11 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme, autoscalingv1.AddToScheme))
 	expect.NoError(t, err)
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "kitchen.example.com", Version: "v1", Kind: "Oven"}, &oven{})
-	mutating, mutatingCA := webhooktest.Serve(t, admission.NewHandler(s,
+	mux := http.NewServeMux()
+	mux.Handle("/mutate", admission.NewHandler(s,
 		admission.Mutate(changeOven),
 		admission.Mutate(checkOven, admission.Subresource("status"))))
-	validating, validatingCA := webhooktest.Serve(t, admission.NewHandler(s,
+	mux.Handle("/validate", admission.NewHandler(s,
 		admission.Validate(fewRacks, admission.IfChanged("spec"), admission.UnlessDeleting()),
 		admission.Validate(smallScale, admission.Subresource("scale")),
 		admission.Validate(noShell, admission.Subresource("exec"), admission.On(admissionv1.Connect)),
@@ -218,7 +219,7 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 	installOvens(t, cp)
 	ovens := client.Resource(schema.GroupVersionResource{Group: "kitchen.example.com", Version: "v1", Resource: "ovens"}).Namespace("default")
 	storeOldOven(t, ovens)
-	registerOvens(t, core, ovens, mutating, mutatingCA, validating, validatingCA)
+	registerOvens(t, cp, ovens, mux)
 	ctx := t.Context()
 
 	create := func(name, change, spec string, opts metav1.CreateOptions) (*unstructured.Unstructured, error) {
@@ -394,34 +395,27 @@ func storeOldOven(t *testing.T, ovens dynamic.ResourceInterface) {
 }
 
 // registerOvens registers the webhooks, and waits until they are asked.
-func registerOvens(t *testing.T, core kubernetes.Interface, ovens dynamic.ResourceInterface, mutating string, mutatingCA []byte, validating string, validatingCA []byte) {
+func registerOvens(t *testing.T, cp *controlplane.ControlPlane, ovens dynamic.ResourceInterface, h http.Handler) {
 	t.Helper()
-	rule := func(group string, operations []admissionregistrationv1.OperationType, resources ...string) admissionregistrationv1.RuleWithOperations {
-		return admissionregistrationv1.RuleWithOperations{Operations: operations,
-			Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources}}
-	}
-	const kitchen = "kitchen.example.com"
-	writes := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
-	none := admissionregistrationv1.SideEffectClassNone
-	_, err := core.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "ovens"},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "mutate." + kitchen, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &mutating, CABundle: mutatingCA},
-			Rules:        []admissionregistrationv1.RuleWithOperations{rule(kitchen, writes, "ovens", "ovens/status")},
-		}}}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "ovens"},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "validate." + kitchen, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &validating, CABundle: validatingCA},
-			Rules: []admissionregistrationv1.RuleWithOperations{
-				rule(kitchen, append(writes, admissionregistrationv1.Delete), "ovens", "ovens/scale", "ovens/status"),
-				rule("", []admissionregistrationv1.OperationType{admissionregistrationv1.Connect}, "pods/exec"),
-			},
-		}}}, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	url, ca := webhooktest.Serve(t, h)
+	webhooktest.Register(t, cp.Config(), url, ca, `
+kind: MutatingWebhookConfiguration
+metadata: {name: ovens}
+webhooks:
+- name: mutate.kitchen.example.com
+  clientConfig: {url: /mutate}
+  rules: [{operations: [CREATE, UPDATE], apiGroups: [kitchen.example.com], apiVersions: [v1], resources: [ovens, ovens/status]}]
+`)
+	webhooktest.Register(t, cp.Config(), url, ca, `
+kind: ValidatingWebhookConfiguration
+metadata: {name: ovens}
+webhooks:
+- name: validate.kitchen.example.com
+  clientConfig: {url: /validate}
+  rules:
+  - {operations: [CREATE, UPDATE, DELETE], apiGroups: [kitchen.example.com], apiVersions: [v1], resources: [ovens, ovens/scale, ovens/status]}
+  - {operations: [CONNECT], apiGroups: [""], apiVersions: [v1], resources: [pods/exec]}
+`)
 	probe := testobj.Parse(t, `{apiVersion: kitchen.example.com/v1, kind: Oven, metadata: {name: probe, labels: {change: prepend}}, spec: {racks: [{}, {}, {}, {}]}}`)
 	// The fifth rack, which the mutating webhook adds, is one too many for the other.
 	expect.EventuallyTrue(t, "both webhooks are called", func() bool {

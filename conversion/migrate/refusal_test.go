@@ -3,12 +3,12 @@ package migrate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion/migrate"
@@ -29,22 +28,13 @@ func (w *warehouse) hook(resource string, f webhook) {
 	w.t.Helper()
 	_, sub, _ := strings.Cut(resource, "/")
 	url, ca := webhooktest.Serve(w.t, admission.NewHandler(runtime.NewScheme(), f.options(w, sub)...))
-	client, err := kubernetes.NewForConfig(w.Config)
-	expect.NoError(w.t, err)
-	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(w.t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Plural},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:                    "guard." + w.Group,
-			AdmissionReviewVersions: []string{"v1"},
-			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
-			}},
-		}},
-	}, metav1.CreateOptions{})
-	expect.NoError(w.t, err)
+	webhooktest.Register(w.t, w.Config, url, ca, fmt.Sprintf(`
+kind: MutatingWebhookConfiguration
+metadata: {name: %s}
+webhooks:
+- name: guard.%s
+  rules: [{operations: [UPDATE], apiGroups: [%[2]s], apiVersions: ["*"], resources: [%[3]s]}]
+`, w.Plural, w.Group, resource))
 	expect.Eventually(w.t, func() error {
 		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
 		if err == nil {
