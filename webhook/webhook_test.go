@@ -168,21 +168,11 @@ func TestServe_SpeaksTLS13AndHTTP2(t *testing.T) {
 
 // Requests in flight are finished.
 func TestDrain_RequestsInFlight(t *testing.T) {
-	started, goOn := make(chan struct{}), make(chan struct{})
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		close(started)
-		<-goOn
+	s, answer := inFlight(t, t.Context(), true, func(r *http.Request) {
 		if err := r.Context().Err(); err != nil {
 			t.Errorf("the request was cancelled: %v", err)
 		}
-		fmt.Fprint(w, "done")
-	}))
-	got, client := make(chan string, 1), s.client(t, true)
-	go func() {
-		code, answer, err := post(client, s.url(), nil)
-		got <- fmt.Sprint(code, answer, err)
-	}()
-	<-started
+	})
 	s.stop()
 	// Once no new requests are accepted, those in flight may take their time.
 	untilClosed(t, s)
@@ -191,9 +181,8 @@ func TestDrain_RequestsInFlight(t *testing.T) {
 		t.Errorf("Serve returned %v with a request in flight", err)
 	default:
 	}
-	close(goOn)
-	if answer := <-got; answer != "200done<nil>" {
-		t.Errorf("the request in flight got %s", answer)
+	if got := answer(); got != "200 done\n" {
+		t.Errorf("the request in flight got %s", got)
 	}
 	expect.NoError(t, <-s.done)
 }

@@ -71,6 +71,15 @@ spec:
 `, group)
 }
 
+// converted returns the definition of pizzas in a group, and its conversion.
+func converted(t *testing.T, group string) (*conversion.Registry, []registration.Option) {
+	t.Helper()
+	registry := conversion.NewRegistry(runtime.NewScheme())
+	spoke := schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Pizza"}
+	expect.NoError(t, conversion.AddFields(registry, spoke, "v1", conversion.Rename("spec.topping", "spec.toppings")))
+	return registry, []registration.Option{registration.CRDs(definition(group)), registration.Conversion("/convert", conversion.NewHandler(registry))}
+}
+
 // town is a group with a Service in front of the replicas of a test.
 type town struct {
 	*controlplane.ControlPlane
@@ -112,8 +121,7 @@ func openOn(t *testing.T, cp *controlplane.ControlPlane) *town {
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{})
 	expect.NoError(t, err)
-	defined := definition(group)
-	_, err = client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), testobj.Parse(t, string(defined)), metav1.CreateOptions{})
+	_, err = client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), testobj.Parse(t, string(definition(group))), metav1.CreateOptions{})
 	expect.NoError(t, err)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -122,21 +130,18 @@ func openOn(t *testing.T, cp *controlplane.ControlPlane) *town {
 	t.Cleanup(b.Close)
 	c := &town{ControlPlane: cp, group: group, operator: operator, system: system, config: cp.Config(), client: client, balancer: b}
 	c.hooks = func(extra ...registration.Option) *registration.Webhooks {
-		registry := conversion.NewRegistry(runtime.NewScheme())
-		expect.NoError(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+		registry, options := converted(t, group)
 		validate := admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 			if toppings, _, _ := unstructured.NestedString(u.Object, "spec", "toppings"); toppings == "pineapple" {
 				return field.ErrorList{field.Invalid(field.NewPath("spec", "toppings"), toppings, "not in this house")}, nil
 			}
 			return nil, nil
 		}, admission.ForKind(c.kind("v1")))
-		hooks, err := registration.New(operator, append([]registration.Option{
+		options = append(options,
 			registration.Service(system, "pizza-operator"),
 			registration.ServicePort(int32(b.Addr().(*net.TCPAddr).Port)),
-			registration.CRDs(defined),
-			registration.Conversion("/convert", conversion.NewHandler(registry)),
-			registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(registry), validate)),
-		}, extra...)...)
+			registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(registry), validate)))
+		hooks, err := registration.New(operator, append(options, extra...)...)
 		expect.NoError(t, err)
 		return hooks
 	}
@@ -543,9 +548,8 @@ func TestRun_URLWithoutNamespace(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.NoError(t, err)
 	url := "https://" + l.Addr().String()
-	registry := conversion.NewRegistry(runtime.NewScheme())
-	expect.NoError(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
-	hooks, err := registration.New(c.operator, registration.URL(url), registration.CRDs(definition(c.group)), registration.Conversion("/convert", conversion.NewHandler(registry)))
+	_, options := converted(t, c.group)
+	hooks, err := registration.New(c.operator, append(options, registration.URL(url))...)
 	expect.NoError(t, err)
 	c.apply(t, hooks)
 	ctx, stop := context.WithCancel(t.Context())
