@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,6 +77,16 @@ func (w *warehouse) box(version, name string, spec map[string]any) *unstructured
 func (w *warehouse) patch(version, name, patch string) error {
 	_, err := w.Boxes(version).Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
+}
+
+// serveOnly serves no other version, and waits until another one is not served.
+func (w *warehouse) serveOnly(version, other string) {
+	w.t.Helper()
+	w.Change(func(v map[string]any) { v["served"] = v["name"] == version })
+	expect.EventuallyTrue(w.t, other+" is not served", func() bool {
+		_, err := w.Boxes(other).List(w.t.Context(), metav1.ListOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 // stores fails the test if status.storedVersions has other versions.
