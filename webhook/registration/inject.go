@@ -78,9 +78,8 @@ func (e contendedError) Error() string {
 // Failures are logged and retried, and [Webhooks.Differences] are logged. Every replica can run Inject;
 // if one replica has written the bundle, the others write nothing.
 //
-// If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector
-// (see [Annotations]), Inject only reads the objects for [Webhooks.Ready] and
-// [Webhooks.Differences].
+// If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector,
+// Inject only reads the objects for [Webhooks.Ready] and [Webhooks.Differences].
 //
 // If the config sets neither QPS nor RateLimiter, the requests are not limited. Inject
 // needs the permissions of [Webhooks.PolicyRules].

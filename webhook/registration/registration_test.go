@@ -231,7 +231,7 @@ func TestDefinitions_KeepWhatTheyHave(t *testing.T) {
 	single := strings.ReplaceAll(string(s.definition()), "example.com", "single.example.com")
 	single = single[:strings.Index(single, "  - name: v1alpha1")] + "  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: {n: {type: integer, maximum: 9223372036854775807, default: 1}}}}\n"
 	text := "# two definitions\n--- # the first\n" + string(s.definition()) + "--- \n" + single + "...\n---\n# nothing\n"
-	hooks := declare(t, "p", registration.CRDs([]byte(text)), s.conversion(), registration.Annotations(map[string]string{"a": "b"}))
+	hooks := declare(t, "p", registration.CRDs([]byte(text)), s.conversion())
 	got, err := hooks.Manifests(nil)
 	expect.NoError(t, err)
 	if strings.Contains(string(got), "caBundle") || strings.Contains(string(got), "null") {
@@ -242,7 +242,6 @@ func TestDefinitions_KeepWhatTheyHave(t *testing.T) {
 		delete(u.Object, "status")
 		delete(u.Object["metadata"].(map[string]any), "creationTimestamp")
 	}
-	want[0].SetAnnotations(map[string]string{"a": "b"})
 	want[0].Object["spec"].(map[string]any)["conversion"] = map[string]any{
 		"strategy": "Webhook",
 		"webhook": map[string]any{
