@@ -206,27 +206,29 @@ func TestMutate_SeveralFunctions(t *testing.T) {
 	}
 }
 
+// toToppings converts a list of names to a list of toppings.
+func toToppings(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
+	for _, name := range in.Spec.Toppings {
+		if name == "nails" {
+			return errors.New("cannot convert nails")
+		}
+		out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
+	}
+	return nil
+}
+
+func toNames(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
+	for _, topping := range in.Spec.Toppings {
+		out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
+	}
+	return nil
+}
+
 // registry converts between lists of names and lists of toppings.
 func registry(t testing.TB) *conversion.Registry {
 	t.Helper()
 	reg := conversion.NewRegistry(pizzaScheme(t))
-	err := conversion.AddSpoke(reg,
-		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
-			for _, name := range in.Spec.Toppings {
-				if name == "nails" {
-					return errors.New("cannot convert nails")
-				}
-				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
-			}
-			return nil
-		},
-		func(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
-			for _, topping := range in.Spec.Toppings {
-				out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
-			}
-			return nil
-		})
-	expect.NoError(t, err)
+	expect.NoError(t, conversion.AddSpoke(reg, toToppings, toNames))
 	return reg
 }
 

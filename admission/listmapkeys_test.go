@@ -5,13 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -170,19 +167,9 @@ func ExampleListMapKeys() {
 	h := admission.NewHandler(s, admission.Mutate(retitle), admission.ListMapKeys(routeDefinition("host")))
 
 	// The Go type knows no secret.
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
-		"uid":"u","kind":{"group":"example.com","version":"v1","kind":"Route"},"name":"r","operation":"CREATE","object":{
-		"apiVersion":"example.com/v1","kind":"Route","metadata":{"name":"r"},
-		"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah"}]}}}}`))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil {
-		panic(err)
-	}
-	fmt.Println(string(review.Response.Patch))
-	// Output: [{"op":"replace","path":"/spec/hosts","value":[{"host":"a","title":"new ah"},{"host":"b","secret":"of b","title":"new be"}]}]
+	admit(h, request{group: "example.com", version: "v1", kind: "Route", object: `{"apiVersion":"example.com/v1","kind":"Route","metadata":{"name":"r"},
+		"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah"}]}}`})
+	// Output: allowed, with the patch [{"op":"replace","path":"/spec/hosts","value":[{"host":"a","title":"new ah"},{"host":"b","secret":"of b","title":"new be"}]}]
 }
 
 // A Pod without declared keys: the tags of its Go type name them.
