@@ -36,8 +36,7 @@ webhooks:
   rules: [{operations: [UPDATE], apiGroups: [%[2]s], apiVersions: ["*"], resources: [%[3]s]}]
 `, w.Plural, w.Group, resource))
 	expect.Eventually(w.t, func() error {
-		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
-		if err == nil {
+		if w.tried("canary", `{"metadata":{}}`, strings.Split(resource, "/")[1:]...) == nil {
 			return errors.New("canary was not refused")
 		}
 		return nil
@@ -58,10 +57,13 @@ func (w *warehouse) unhook(name string, subresources ...string) {
 	client, err := kubernetes.NewForConfig(w.Config)
 	expect.NoError(w.t, err)
 	expect.NoError(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.Plural, metav1.DeleteOptions{}))
-	expect.Eventually(w.t, func() error {
-		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, subresources...)
-		return err
-	})
+	expect.Eventually(w.t, func() error { return w.tried(name, `{"metadata":{}}`, subresources...) })
+}
+
+// tried returns the error of a patch in a dry run.
+func (w *warehouse) tried(name, patch string, subresources ...string) error {
+	_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{"All"}}, subresources...)
+	return err
 }
 
 func (w *warehouse) delete(name string) {
@@ -206,8 +208,7 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 			expect.NoError(t, unstructured.SetNestedField(v, int64(5), "schema", "openAPIV3Schema", "properties", "spec", "properties", "width", "minimum"))
 		})
 		expect.Eventually(t, func() error {
-			_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00009", types.MergePatchType, []byte(`{"spec":{"width":4}}`), metav1.PatchOptions{DryRun: []string{"All"}})
-			if err == nil {
+			if w.tried("box-00009", `{"spec":{"width":4}}`) == nil {
 				return errors.New("a narrow box is taken")
 			}
 			return nil
