@@ -292,9 +292,7 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 		if err := scale(11); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.replicas: Invalid value: 11: the kitchen holds 10") {
 			t.Errorf("got %v", err)
 		}
-		if err := scale(10); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, scale(10))
 		err = core.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("x").SubResource("exec").Param("command", "sh").Param("stdout", "true").Do(ctx).Error()
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "command: Forbidden: no shells") {
 			t.Errorf("exec: got %v", err)
@@ -346,9 +344,7 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		label("no")
-		if err := ovens.Delete(ctx, "hot", metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, ovens.Delete(ctx, "hot", metav1.DeleteOptions{}))
 	})
 	t.Run("warnings and audit annotations arrive", func(t *testing.T) {
 		warned.mu.Lock()

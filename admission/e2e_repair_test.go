@@ -82,12 +82,8 @@ webhooks:
 		}
 		expect.NoError(t, err)
 	}
-	if err := annotate("repaired", fmt.Sprintf(`{%q:null}`, lossless.Annotation)); err != nil {
-		t.Error(err)
-	}
-	if err := pizzas.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, annotate("repaired", fmt.Sprintf(`{%q:null}`, lossless.Annotation)))
+	expect.NoError(t, pizzas.Delete(t.Context(), "deleted", metav1.DeleteOptions{}))
 	if got, err := client.Resource(v1beta1.GroupVersion.WithResource("pizzas")).Namespace("default").Get(t.Context(), "repaired", metav1.GetOptions{}); err != nil {
 		t.Errorf("in the hub: %v, %v", got, err)
 	}

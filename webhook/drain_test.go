@@ -215,9 +215,7 @@ func TestDrain_HTTP2(t *testing.T) {
 
 // ShutdownCheck passes outside of Serve.
 func TestDraining_OutsideOfServe(t *testing.T) {
-	if err := webhook.ShutdownCheck(httptest.NewRequest("GET", "/readyz", nil)); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, webhook.ShutdownCheck(httptest.NewRequest("GET", "/readyz", nil)))
 }
 
 // inFlight starts a server with a request in flight. The function lets its handler go on, which calls atEnd and answers
@@ -325,9 +323,7 @@ func TestDrainTimeout_IdleConnections(t *testing.T) {
 			s := start(t, echo, webhook.DrainTimeout(time.Second))
 			connect(t, s)
 			s.stop()
-			if err := <-s.done; err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, <-s.done)
 		})
 	}
 }

@@ -224,9 +224,7 @@ func TestRotation_OldBundle(t *testing.T) {
 		}
 		// A replica that starts later has the cross certificate of the Secret.
 		fresh := started(t, c)
-		if err := shake(fresh.Authority, old, tls.VersionTLS13, time.Now()); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, shake(fresh.Authority, old, tls.VersionTLS13, time.Now()))
 	})
 }
 

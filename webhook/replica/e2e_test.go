@@ -270,9 +270,7 @@ func (c *town) start(t *testing.T, hooks *registration.Webhooks, opts ...replica
 	}()
 	stop = func() error { cancel(); <-ended; return result }
 	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, stop())
 	})
 	return addr, stop
 }
@@ -326,9 +324,7 @@ func TestRun_FirstReplica(t *testing.T) {
 	}
 	t.Logf("at work after %s: %q", time.Since(begin), answers)
 	const cas = "# HELP crdkit_webhook_ca_certificates CA certificates that the API server is told to trust.\n# TYPE crdkit_webhook_ca_certificates gauge\ncrdkit_webhook_ca_certificates 1\n"
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(cas), "crdkit_webhook_ca_certificates"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(cas), "crdkit_webhook_ca_certificates"))
 	families, err := registry.Gather()
 	expect.NoError(t, err)
 	changes := map[string]float64{}
