@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
@@ -131,21 +132,15 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 
 // follow wakes the states when the CA bundle changes.
 func follow(ctx context.Context, bundle Bundle, states []*objectState) {
-	tick := time.NewTicker(bundlePoll)
-	defer tick.Stop()
-	for last := bundle.CABundle(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	last := bundle.CABundle()
+	wait.UntilWithContext(ctx, func(context.Context) {
 		if pem := bundle.CABundle(); !bytes.Equal(pem, last) {
 			last = pem
 			for _, s := range states {
 				objectwatch.Wake(s.wake)
 			}
 		}
-	}
+	}, bundlePoll)
 }
 
 // objectState is the state of an object in the cluster while Inject runs.
