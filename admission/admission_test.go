@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func pizzaScheme(t testing.TB) *runtime.Scheme {
@@ -38,11 +40,14 @@ func pizzaScheme(t testing.TB) *runtime.Scheme {
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}, &v1alpha1.Topping{}, &v1alpha1.ToppingList{}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }
+
+// allow is a validating function that allows all objects.
+func allow[T runtime.Object](context.Context, T) (field.ErrorList, error) { return nil, nil }
+
+func allowUpdate[T runtime.Object](context.Context, T, T) (field.ErrorList, error) { return nil, nil }
 
 func addTomato(_ context.Context, p *v1beta1.Pizza) error {
 	p.Spec.Toppings = append([]v1beta1.PizzaTopping{{Name: "tomato"}}, p.Spec.Toppings...)
@@ -132,9 +137,7 @@ func patched(t testing.TB, object string, response *admissionv1.AdmissionRespons
 		t.Fatalf("no patch: %+v", response)
 	}
 	patch, err := jsonpatch.DecodePatch(response.Patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	out, err := patch.Apply([]byte(object))
 	if err != nil {
 		t.Fatalf("%v: %s", err, response.Patch)
@@ -203,29 +206,29 @@ func TestMutate_SeveralFunctions(t *testing.T) {
 	}
 }
 
+// toToppings converts a list of names to a list of toppings.
+func toToppings(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
+	for _, name := range in.Spec.Toppings {
+		if name == "nails" {
+			return errors.New("cannot convert nails")
+		}
+		out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
+	}
+	return nil
+}
+
+func toNames(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
+	for _, topping := range in.Spec.Toppings {
+		out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
+	}
+	return nil
+}
+
 // registry converts between lists of names and lists of toppings.
 func registry(t testing.TB) *conversion.Registry {
 	t.Helper()
 	reg := conversion.NewRegistry(pizzaScheme(t))
-	err := conversion.AddSpoke(reg,
-		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
-			for _, name := range in.Spec.Toppings {
-				if name == "nails" {
-					return errors.New("cannot convert nails")
-				}
-				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
-			}
-			return nil
-		},
-		func(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
-			for _, topping := range in.Spec.Toppings {
-				out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
-			}
-			return nil
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSpoke(reg, toToppings, toNames))
 	return reg
 }
 
@@ -364,11 +367,9 @@ func TestOption_SharedByHandlers(t *testing.T) {
 		_ = *p.Spec.Toppings[len(p.Spec.Toppings)-1].Quantity
 		return nil, nil
 	}, admission.IfChanged("spec"))
-	func() {
-		defer func() { _ = recover() }()
-		admission.NewHandler(runtime.NewScheme(), option)
+	if fault(runtime.NewScheme(), option) == nil {
 		t.Error("the scheme knows nothing, and there is no fault")
-	}()
+	}
 	one, other := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato), option), admission.NewHandler(pizzaScheme(t), option)
 	var wg sync.WaitGroup
 	for _, h := range []http.Handler{other, one, other} {
@@ -401,19 +402,32 @@ func TestHandler_NamelessObject(t *testing.T) {
 
 // The error for a panic of the converter names the object.
 func TestConvertWith_Panic(t *testing.T) {
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(panicking{}), admission.Mutate(addTomato))
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(panicking), admission.Mutate(addTomato))
 	if got := undecided(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); got.Message != "Pizza default/margherita: the converter panicked: no oven" {
 		t.Errorf("got %s", got.Message)
 	}
 }
 
-type panicking struct{}
+// converter is a converter between both versions.
+type converter func(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)
 
-func (panicking) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, error) {
-	panic("no oven")
+func (c converter) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
+	return c(ctx, object, to)
 }
 
-func (panicking) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
+func (converter) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
+
+var panicking = converter(func(context.Context, []byte, schema.GroupVersion) ([]byte, error) { panic("no oven") })
+
+// failing converts nothing.
+func failing(err error) converter {
+	return func(context.Context, []byte, schema.GroupVersion) ([]byte, error) { return nil, err }
+}
+
+// renamed replaces the version of an object of v1alpha1.
+func renamed(object []byte, to schema.GroupVersion) []byte {
+	return bytes.Replace(object, []byte(v1alpha1.GroupVersion.String()), []byte(to.String()), 1)
+}
 
 // A panic leaves the request undecided, and the next request is served.
 func TestHandler_Panic(t *testing.T) {
@@ -464,10 +478,9 @@ func TestDenial_FailedConversion(t *testing.T) {
 	deny := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}, nil
 	})
-	see := func(context.Context, *v1alpha1.Pizza) (field.ErrorList, error) { return nil, nil }
-	for _, converter := range []admission.Converter{strict{}, panicking{}} {
+	for _, converter := range []admission.Converter{failing(field.Required(field.NewPath("spec"), "required here")), panicking} {
 		for _, filters := range [][]admission.Filter{nil, {admission.IfChanged("spec")}} {
-			behind := admission.Validate(see, filters...)
+			behind := admission.Validate(allow[*v1alpha1.Pizza], filters...)
 			for _, options := range [][]admission.Option{{deny, behind}, {behind, deny}} {
 				h := admission.NewHandler(pizzaScheme(t), append(options, admission.ConvertWith(converter))...)
 				if got := ask(t, h, request{operation: "UPDATE", object: pizza("v1beta1", `,"spec":{}`)}); got.Allowed || got.Result.Code != 422 || !strings.Contains(got.Result.Message, "spec: Invalid value: 1: no") {
@@ -484,39 +497,33 @@ func TestMutate_BrokenObject(t *testing.T) {
 		admission.Mutate(func(_ context.Context, u *unstructured.Unstructured) error {
 			return unstructured.SetNestedField(u.Object, "tomato", "spec", "toppings")
 		}),
-		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }))
+		admission.Validate(allow[*v1beta1.Pizza]))
 	if got := undecided(t, h, request{object: pizza("v1beta1", "")}); got.Code != 500 || !strings.Contains(got.Message, "the object cannot be decoded into its Go type") {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// An object that does not fit its Go type is denied.
+// An object that does not fit its Go type is denied, also if that is the type of the version from which it is converted.
 func TestHandler_UndecodableObject(t *testing.T) {
-	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
-	response := ask(t, h, request{object: pizza("v1beta1", `,"spec":{"toppings":"tomato"}`)})
-	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "Pizza default/margherita: the object cannot be decoded into its Go type: json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings") {
-		t.Errorf("got %+v", response.Result)
-	}
-}
-
-// An object that does not fit the Go type of its own version is denied, too.
-func TestHandler_UndecodableSpoke(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(addTomato))
-	response := ask(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":{"toppings":"tomato"}`)})
-	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "cannot unmarshal string into Go struct field PizzaSpec.spec.toppings of type []string") {
-		t.Errorf("got %+v", response.Result)
+	for version, want := range map[string]string{
+		"v1beta1":  "Pizza default/margherita: the object cannot be decoded into its Go type: json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings",
+		"v1alpha1": "cannot unmarshal string into Go struct field PizzaSpec.spec.toppings of type []string",
+	} {
+		response := ask(t, h, request{version: version, object: pizza(version, `,"spec":{"toppings":"tomato"}`)})
+		if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, want) {
+			t.Errorf("%s: got %+v", version, response.Result)
+		}
 	}
 }
 
 // A stored object that does not fit its Go type blocks no function that does not look at it.
 func TestHandler_UndecodableOldObject(t *testing.T) {
-	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	r := request{operation: "UPDATE", object: pizza("v1beta1", ""), old: pizza("v1beta1", `,"spec":{"toppings":[{"quantity":99999999999}]}`)}
-	if !ask(t, admission.NewHandler(pizzaScheme(t), admission.Validate(see)), r).Allowed {
+	if !ask(t, admission.NewHandler(pizzaScheme(t), admission.Validate(allow[*v1beta1.Pizza])), r).Allowed {
 		t.Error("the repair is denied")
 	}
-	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
-	got := undecided(t, admission.NewHandler(pizzaScheme(t), admission.ValidateUpdate(compare)), r)
+	got := undecided(t, admission.NewHandler(pizzaScheme(t), admission.ValidateUpdate(allowUpdate[*v1beta1.Pizza])), r)
 	if got.Code != 500 || !strings.Contains(got.Message, "the stored object: the object cannot be decoded into its Go type") {
 		t.Errorf("got %+v", got)
 	}
@@ -524,7 +531,7 @@ func TestHandler_UndecodableOldObject(t *testing.T) {
 
 func TestRequest_WithoutObjectIsRefused(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato),
-		admission.ValidateDelete(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }))
+		admission.ValidateDelete(allow[*v1beta1.Pizza]))
 	if got := ask(t, h, request{operation: "CREATE"}); got.Allowed || got.Result.Code != 400 {
 		t.Errorf("got %+v, want a denial with 400", got)
 	}
@@ -568,9 +575,7 @@ func TestConvertWith_ListElements(t *testing.T) {
 			}
 			return nil
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(reg), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
 		p.Spec.Toppings = slices.DeleteFunc(p.Spec.Toppings, func(t v1beta1.PizzaTopping) bool { return t.Name == "pineapple" })
 		return nil
@@ -681,6 +686,13 @@ func TestRequestFrom(t *testing.T) {
 	admission.Warn(t.Context(), "nobody hears this")
 }
 
+// fault returns the error with which NewHandler panics, or nil.
+func fault(s *runtime.Scheme, opts ...admission.Option) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	admission.NewHandler(s, opts...)
+	return nil
+}
+
 // An incomplete handler is found when the program starts.
 func TestNewHandler_Faults(t *testing.T) {
 	type unknown struct{ v1beta1.Pizza }
@@ -693,7 +705,7 @@ func TestNewHandler_Faults(t *testing.T) {
 		"unknown types": {
 			[]admission.Option{
 				admission.Mutate(func(context.Context, *unknown) error { return nil }),
-				admission.Validate(func(context.Context, runtime.Object) (field.ErrorList, error) { return nil, nil }),
+				admission.Validate(allow[runtime.Object]),
 			},
 			[]string{"type *admission_test.unknown is not registered in the scheme", "type runtime.Object, expected a pointer to a struct"},
 		},
@@ -704,17 +716,7 @@ func TestNewHandler_Faults(t *testing.T) {
 			[]string{"type *v1beta1.PizzaList is a list"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				err, _ := recover().(error)
-				for _, want := range c.want {
-					if err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("got %v, want %s", err, want)
-					}
-				}
-			}()
-			admission.NewHandler(pizzaScheme(t), c.options...)
-		})
+		t.Run(name, func(t *testing.T) { expect.ErrorContains(t, fault(pizzaScheme(t), c.options...), c.want...) })
 	}
 }
 

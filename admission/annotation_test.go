@@ -12,14 +12,13 @@ import (
 	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // losslessRegistry returns a registry whose spoke keeps in an annotation what it cannot express.
 func losslessRegistry(t *testing.T) *conversion.Registry {
 	reg := registry(t)
-	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")))
 	return reg
 }
 
@@ -31,13 +30,11 @@ func annotated(text, topping string) string {
 
 // Else a user could have any object stored where the failurePolicy is Ignore.
 func TestUnreadableAnnotation_Denies(t *testing.T) {
-	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
-	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	for name, option := range map[string]admission.Option{
 		"Mutate":         admission.Mutate(addTomato),
-		"Validate":       admission.Validate(see),
-		"IfChanged":      admission.Validate(see, admission.IfChanged("spec")),
-		"ValidateUpdate": admission.ValidateUpdate(compare),
+		"Validate":       admission.Validate(allow[*v1beta1.Pizza]),
+		"IfChanged":      admission.Validate(allow[*v1beta1.Pizza], admission.IfChanged("spec")),
+		"ValidateUpdate": admission.ValidateUpdate(allowUpdate[*v1beta1.Pizza]),
 	} {
 		h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)), option)
 		got := ask(t, h, request{version: "v1alpha1", operation: "UPDATE", object: annotated("{", "salami")})
@@ -49,8 +46,7 @@ func TestUnreadableAnnotation_Denies(t *testing.T) {
 
 // An object that does not fit into the annotation is refused at the write, and not at the read.
 func TestTooLargeAnnotation_Denies(t *testing.T) {
-	see := func(context.Context, *v1alpha1.Pizza) (field.ErrorList, error) { return nil, nil }
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)), admission.Validate(see))
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)), admission.Validate(allow[*v1alpha1.Pizza]))
 	for size, want := range map[int]bool{1 << 20: true, 2 << 20: false} {
 		object := pizza("v1beta1", `,"spec":{"future":"`+strings.Repeat("x", size)+`"}`)
 		got := ask(t, h, request{version: "v1beta1", operation: "CREATE", object: object})
@@ -89,8 +85,7 @@ func TestUnreadableAnnotation_CanBeRemoved(t *testing.T) {
 
 // The faults in the rest of the stored object are still not known.
 func TestUnreadableAnnotation_HidesNoOtherFault(t *testing.T) {
-	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)), admission.ValidateDelete(see))
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(losslessRegistry(t)), admission.ValidateDelete(allow[*v1beta1.Pizza]))
 	if got := undecided(t, h, request{version: "v1alpha1", operation: "DELETE", old: annotated("{", "nails")}); !strings.Contains(got.Message, "cannot convert nails") {
 		t.Errorf("got %+v", got)
 	}

@@ -37,7 +37,7 @@ type buffers struct {
 // seen is an object that a validating function has seen. Later functions of the same
 // representation get the same object.
 type seen struct {
-	representation representation
+	representation *representation
 	kind           schema.GroupVersionKind
 	old            bool
 	obj            runtime.Object
@@ -87,7 +87,7 @@ func (h *handler) check(kind schema.GroupVersionKind, subresource string) error 
 
 // decode returns an object of the request in a representation, converted to the wanted version if
 // necessary. old marks the stored object.
-func (c *call) decode(ctx context.Context, arena *codec.Arena, text []byte, wanted schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
+func (c *call) decode(ctx context.Context, arena *codec.Arena, text []byte, wanted schema.GroupVersionKind, as *representation, old bool) (runtime.Object, error) {
 	converted, err := c.inVersion(ctx, text, wanted, old)
 	if err != nil {
 		return nil, err

@@ -4,16 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -27,11 +26,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -195,19 +195,16 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	policy, audit := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
-	if err := os.WriteFile(policy, []byte(`{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(policy, []byte(`{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`), 0o600))
 	cp := controlplane.ForTest(t, controlplane.APIServerArgs("--audit-policy-file="+policy, "--audit-log-path="+audit, "--audit-log-mode=blocking"))
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme, autoscalingv1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "kitchen.example.com", Version: "v1", Kind: "Oven"}, &oven{})
-	mutating, mutatingCA := webhooktest.Serve(t, admission.NewHandler(s,
+	mux := http.NewServeMux()
+	mux.Handle("/mutate", admission.NewHandler(s,
 		admission.Mutate(changeOven),
 		admission.Mutate(checkOven, admission.Subresource("status"))))
-	validating, validatingCA := webhooktest.Serve(t, admission.NewHandler(s,
+	mux.Handle("/validate", admission.NewHandler(s,
 		admission.Validate(fewRacks, admission.IfChanged("spec"), admission.UnlessDeleting()),
 		admission.Validate(smallScale, admission.Subresource("scale")),
 		admission.Validate(noShell, admission.Subresource("exec"), admission.On(admissionv1.Connect)),
@@ -216,70 +213,53 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 	config := cp.Config()
 	config.WarningHandler = warned
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	core, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	installOvens(t, cp)
 	ovens := client.Resource(schema.GroupVersionResource{Group: "kitchen.example.com", Version: "v1", Resource: "ovens"}).Namespace("default")
 	storeOldOven(t, ovens)
-	registerOvens(t, core, ovens, mutating, mutatingCA, validating, validatingCA)
+	registerOvens(t, cp, ovens, mux)
 	ctx := t.Context()
 
 	create := func(name, change, spec string, opts metav1.CreateOptions) (*unstructured.Unstructured, error) {
-		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON([]byte(`{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"` + name + `","labels":{"change":"` + change + `"}},"spec":` + spec + `}`)); err != nil {
-			t.Fatal(err)
-		}
+		o := testobj.Parse(t, `{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"`+name+`","labels":{"change":"`+change+`"}},"spec":`+spec+`}`)
 		opts.FieldManager = "test"
 		return ovens.Create(ctx, o, opts)
 	}
-	expect := func(o *unstructured.Unstructured, err error, want string) {
+	wants := func(o *unstructured.Unstructured, err error, want string) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var wanted any
-		if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		text, err := json.Marshal(o.Object["spec"])
-		if err != nil {
-			t.Fatal(err)
+		expect.NoError(t, err)
+		if got, want := sorted(t, text), sorted(t, []byte(want)); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		wantText, err := json.Marshal(json.RawMessage(want))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sorted(t, text) != sorted(t, wantText) {
-			t.Errorf("got  %s\nwant %s", sorted(t, text), sorted(t, wantText))
-		}
+	}
+	merge := func(name, patch string, subresources ...string) (*unstructured.Unstructured, error) {
+		return ovens.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "other"}, subresources...)
 	}
 	const racks = `[{"name":"c","rusty":true,"serial":9007199254740995,"screws":[{"size":3,"thread":0.5}]},{"name":"a","rusty":false,"screws":[{"size":4,"thread":0.25},{"size":5,"thread":1.5}]},{"name":"b","serial":1}]`
 	const rest = `"serial":9007199254740993,"weight":12.75,"note":null,"doors":{"a/b~c":{"glass":"red"},"old":{"glass":"blue","open":true}}`
 
 	t.Run("a prepended element takes nothing from the others", func(t *testing.T) {
 		o, err := create("prepend", "prepend", `{"racks":`+racks+`,`+rest+`}`, metav1.CreateOptions{})
-		expect(o, err, `{"racks":[{"name":"new"},`+racks[1:]+`,`+rest+`}`)
+		wants(o, err, `{"racks":[{"name":"new"},`+racks[1:]+`,`+rest+`}`)
 	})
 	t.Run("sorted elements take their fields with them", func(t *testing.T) {
 		o, err := create("sort", "sort", `{"racks":`+racks+`,`+rest+`}`, metav1.CreateOptions{})
-		expect(o, err, `{"racks":[{"name":"a","rusty":false,"screws":[{"size":4,"thread":0.25},{"size":5,"thread":1.5}]},{"name":"b","serial":1},{"name":"c","rusty":true,"serial":9007199254740995,"screws":[{"size":3,"thread":0.5}]}],`+rest+`}`)
+		wants(o, err, `{"racks":[{"name":"a","rusty":false,"screws":[{"size":4,"thread":0.25},{"size":5,"thread":1.5}]},{"name":"b","serial":1},{"name":"c","rusty":true,"serial":9007199254740995,"screws":[{"size":3,"thread":0.5}]}],`+rest+`}`)
 	})
 	t.Run("edits far down keep what is beside them, in an update too", func(t *testing.T) {
-		if _, err := create("deep", "nothing", `{"racks":`+racks+`,`+rest+`}`, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		o, err := ovens.Patch(ctx, "deep", types.MergePatchType, []byte(`{"metadata":{"labels":{"change":"deep"}}}`), metav1.PatchOptions{FieldManager: "other"})
-		expect(o, err, `{"racks":[{"name":"c","rusty":true,"serial":9007199254740995,"shelf":9007199254740993},{"name":"a","rusty":false,"screws":[{"size":5,"thread":0.25},{"size":5,"thread":1.5}]},{"name":"b","serial":1}],`+
+		_, err := create("deep", "nothing", `{"racks":`+racks+`,`+rest+`}`, metav1.CreateOptions{})
+		expect.NoError(t, err)
+		o, err := merge("deep", `{"metadata":{"labels":{"change":"deep"}}}`)
+		wants(o, err, `{"racks":[{"name":"c","rusty":true,"serial":9007199254740995,"shelf":9007199254740993},{"name":"a","rusty":false,"screws":[{"size":5,"thread":0.25},{"size":5,"thread":1.5}]},{"name":"b","serial":1}],`+
 			`"serial":9007199254740993,"weight":12.75,"note":null,"doors":{"a/b~c":{"glass":"red","open":true}}}`)
 	})
 	t.Run("who changes nothing is no manager of anything", func(t *testing.T) {
 		o, err := create("nothing", "nothing", `{"racks":`+racks+`}`, metav1.CreateOptions{})
-		expect(o, err, `{"racks":`+racks+`}`)
+		wants(o, err, `{"racks":`+racks+`}`)
 		if _, has := o.Object["status"]; has || len(o.GetManagedFields()) != 1 {
 			t.Errorf("got %v", o)
 		}
@@ -291,33 +271,28 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 				opts.DryRun = []string{metav1.DryRunAll}
 			}
 			o, err := create(fmt.Sprint("dry-", dry), "dry", `{}`, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if a := o.GetAnnotations(); a["dry"] != fmt.Sprint(dry) || a["user"] == "" {
 				t.Errorf("got %v", a)
 			}
 		}
 	})
 	t.Run("subresources have functions of their own", func(t *testing.T) {
-		if _, err := create("sub", "prepend", `{"replicas":1}`, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		o, err := ovens.Patch(ctx, "sub", types.MergePatchType, []byte(`{"status":{"heat":9007199254740993}}`), metav1.PatchOptions{}, "status")
-		expect(o, err, `{"replicas":1,"racks":[{"name":"new"}]}`)
+		_, err := create("sub", "prepend", `{"replicas":1}`, metav1.CreateOptions{})
+		expect.NoError(t, err)
+		o, err := merge("sub", `{"status":{"heat":9007199254740993}}`, "status")
+		wants(o, err, `{"replicas":1,"racks":[{"name":"new"}]}`)
 		if diff := cmp.Diff(map[string]any{"checked": "yes", "heat": int64(9007199254740993)}, o.Object["status"]); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
 		scale := func(n int) error {
-			_, err := ovens.Patch(ctx, "sub", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n), metav1.PatchOptions{}, "scale")
+			_, err := merge("sub", fmt.Sprintf(`{"spec":{"replicas":%d}}`, n), "scale")
 			return err
 		}
 		if err := scale(11); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.replicas: Invalid value: 11: the kitchen holds 10") {
 			t.Errorf("got %v", err)
 		}
-		if err := scale(10); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, scale(10))
 		err = core.CoreV1().RESTClient().Post().Resource("pods").Namespace("default").Name("x").SubResource("exec").Param("command", "sh").Param("stdout", "true").Do(ctx).Error()
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "command: Forbidden: no shells") {
 			t.Errorf("exec: got %v", err)
@@ -327,29 +302,23 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 		if _, err := create("many", "nothing", `{"racks":[{},{},{},{},{}]}`, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeTooMany) {
 			t.Fatalf("got %v", err)
 		}
-		if _, err := ovens.Patch(ctx, "old", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}); err != nil {
+		if _, err := merge("old", `{"metadata":{"labels":{"a":"b"}}}`); err != nil {
 			t.Errorf("an old oven gets no label: %v", err)
 		}
-		if _, err := ovens.Patch(ctx, "old", types.MergePatchType, []byte(`{"spec":{"weight":1}}`), metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
+		if _, err := merge("old", `{"spec":{"weight":1}}`); !apierrors.IsInvalid(err) {
 			t.Errorf("got %v", err)
 		}
-		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON([]byte(`{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"full","finalizers":["example.com/x"]},"spec":{"racks":[{},{},{},{}]}}`)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ovens.Create(ctx, o, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		o := testobj.Parse(t, `{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"full","finalizers":["example.com/x"]},"spec":{"racks":[{},{},{},{}]}}`)
+		_, err := ovens.Create(ctx, o, metav1.CreateOptions{})
+		expect.NoError(t, err)
 		patch := func(text string) error {
-			_, err := ovens.Patch(ctx, "full", types.MergePatchType, []byte(text), metav1.PatchOptions{})
+			_, err := merge("full", text)
 			return err
 		}
 		if err := patch(`{"spec":{"racks":[{},{},{},{},{}]}}`); !apierrors.IsInvalid(err) {
 			t.Errorf("got %v", err)
 		}
-		if err := ovens.Delete(ctx, "full", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, ovens.Delete(ctx, "full", metav1.DeleteOptions{}))
 		if err := patch(`{"spec":{"racks":[{},{},{},{},{}]}}`); err != nil {
 			t.Errorf("while it is being deleted: %v", err)
 		}
@@ -358,31 +327,24 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 		}
 	})
 	t.Run("a deletionTimestamp written by a user", func(t *testing.T) {
-		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON([]byte(`{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"sly","deletionTimestamp":"2020-01-01T00:00:00Z"},"spec":{"racks":[{},{},{},{},{}]}}`)); err != nil {
-			t.Fatal(err)
-		}
+		o := testobj.Parse(t, `{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"sly","deletionTimestamp":"2020-01-01T00:00:00Z"},"spec":{"racks":[{},{},{},{},{}]}}`)
 		if o, err := ovens.Apply(ctx, "sly", o, metav1.ApplyOptions{FieldManager: "test"}); !apierrors.IsInvalid(err) {
 			t.Errorf("got %v, %v", o, err)
 		}
 	})
 	t.Run("a deletion is denied", func(t *testing.T) {
-		if _, err := create("hot", "nothing", `{}`, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := create("hot", "nothing", `{}`, metav1.CreateOptions{})
+		expect.NoError(t, err)
 		label := func(hot string) {
-			if _, err := ovens.Patch(ctx, "hot", types.MergePatchType, []byte(`{"metadata":{"labels":{"hot":"`+hot+`"}}}`), metav1.PatchOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := merge("hot", `{"metadata":{"labels":{"hot":"`+hot+`"}}}`)
+			expect.NoError(t, err)
 		}
 		label("yes")
 		if err := ovens.Delete(ctx, "hot", metav1.DeleteOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "oven is hot") {
 			t.Errorf("got %v", err)
 		}
 		label("no")
-		if err := ovens.Delete(ctx, "hot", metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, ovens.Delete(ctx, "hot", metav1.DeleteOptions{}))
 	})
 	t.Run("warnings and audit annotations arrive", func(t *testing.T) {
 		warned.mu.Lock()
@@ -391,9 +353,7 @@ func TestPatch_OnAnAPIServer(t *testing.T) {
 		}
 		warned.mu.Unlock()
 		text, err := os.ReadFile(audit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if !strings.Contains(string(text), `"validate.kitchen.example.com/racks":"4"`) {
 			t.Error("the audit log has no such annotation")
 		}
@@ -406,94 +366,56 @@ func sorted(t *testing.T, text []byte) string {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
 	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, d.Decode(&v))
 	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(out)
 }
 
 func installOvens(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(ovenCRD), crd); err != nil {
-		t.Fatal(err)
-	}
 	client, err := apiextensions.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	_, err = client.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), testobj.As[apiextensionsv1.CustomResourceDefinition](t, ovenCRD), metav1.CreateOptions{})
+	expect.NoError(t, err)
 }
 
 // storeOldOven stores an oven with more racks than are allowed later.
 func storeOldOven(t *testing.T, ovens dynamic.ResourceInterface) {
 	t.Helper()
-	o := &unstructured.Unstructured{}
-	if err := o.UnmarshalJSON([]byte(`{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"old"},"spec":{"racks":[{},{},{},{},{}]}}`)); err != nil {
-		t.Fatal(err)
-	}
-	for { // until the definition is served
+	o := testobj.Parse(t, `{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"old"},"spec":{"racks":[{},{},{},{},{}]}}`)
+	expect.Eventually(t, func() error { // once the definition is served
 		_, err := ovens.Create(t.Context(), o, metav1.CreateOptions{})
-		if err == nil {
-			return
-		}
-		if t.Context().Err() != nil || !apierrors.IsNotFound(err) {
-			t.Fatal(err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err
+	})
 }
 
 // registerOvens registers the webhooks, and waits until they are asked.
-func registerOvens(t *testing.T, core kubernetes.Interface, ovens dynamic.ResourceInterface, mutating string, mutatingCA []byte, validating string, validatingCA []byte) {
+func registerOvens(t *testing.T, cp *controlplane.ControlPlane, ovens dynamic.ResourceInterface, h http.Handler) {
 	t.Helper()
-	rule := func(group string, operations []admissionregistrationv1.OperationType, resources ...string) admissionregistrationv1.RuleWithOperations {
-		return admissionregistrationv1.RuleWithOperations{Operations: operations,
-			Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources}}
-	}
-	const kitchen = "kitchen.example.com"
-	writes := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
-	none := admissionregistrationv1.SideEffectClassNone
-	_, err := core.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "ovens"},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "mutate." + kitchen, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &mutating, CABundle: mutatingCA},
-			Rules:        []admissionregistrationv1.RuleWithOperations{rule(kitchen, writes, "ovens", "ovens/status")},
-		}}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "ovens"},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "validate." + kitchen, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &validating, CABundle: validatingCA},
-			Rules: []admissionregistrationv1.RuleWithOperations{
-				rule(kitchen, append(writes, admissionregistrationv1.Delete), "ovens", "ovens/scale", "ovens/status"),
-				rule("", []admissionregistrationv1.OperationType{admissionregistrationv1.Connect}, "pods/exec"),
-			},
-		}}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	probe := &unstructured.Unstructured{Object: map[string]any{"apiVersion": kitchen + "/v1", "kind": "Oven",
-		"metadata": map[string]any{"name": "probe", "labels": map[string]any{"change": "prepend"}},
-		"spec":     map[string]any{"racks": []any{map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}}}}}
-	for { // the fifth rack, which the mutating webhook adds, is one too many for the other
+	url, ca := webhooktest.Serve(t, h)
+	webhooktest.Register(t, cp.Config(), url, ca, `
+kind: MutatingWebhookConfiguration
+metadata: {name: ovens}
+webhooks:
+- name: mutate.kitchen.example.com
+  clientConfig: {url: /mutate}
+  rules: [{operations: [CREATE, UPDATE], apiGroups: [kitchen.example.com], apiVersions: [v1], resources: [ovens, ovens/status]}]
+`)
+	webhooktest.Register(t, cp.Config(), url, ca, `
+kind: ValidatingWebhookConfiguration
+metadata: {name: ovens}
+webhooks:
+- name: validate.kitchen.example.com
+  clientConfig: {url: /validate}
+  rules:
+  - {operations: [CREATE, UPDATE, DELETE], apiGroups: [kitchen.example.com], apiVersions: [v1], resources: [ovens, ovens/scale, ovens/status]}
+  - {operations: [CONNECT], apiGroups: [""], apiVersions: [v1], resources: [pods/exec]}
+`)
+	probe := testobj.Parse(t, `{apiVersion: kitchen.example.com/v1, kind: Oven, metadata: {name: probe, labels: {change: prepend}}, spec: {racks: [{}, {}, {}, {}]}}`)
+	// The fifth rack, which the mutating webhook adds, is one too many for the other.
+	expect.EventuallyTrue(t, "both webhooks are called", func() bool {
 		_, err := ovens.Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsInvalid(err) {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return apierrors.IsInvalid(err)
+	})
 }

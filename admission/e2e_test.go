@@ -8,16 +8,17 @@ import (
 	"sync"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -71,18 +72,14 @@ func TestHandler_OnAnAPIServer(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	j := &judge{asked: map[string]int{}}
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	url, ca := webhooktest.Serve(t, admission.NewHandler(s, admission.Validate(j.validate)))
 	config := cp.Config()
 	warned := &warnings{}
 	config.WarningHandler = warned
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	register(t, client, url, ca)
+	expect.NoError(t, err)
+	register(t, config, client, url, ca)
 
 	create := func(name string) error {
 		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -122,34 +119,23 @@ func TestHandler_OnAnAPIServer(t *testing.T) {
 
 // register registers the webhook twice, with either failure policy, and waits until
 // it is asked.
-func register(t *testing.T, client kubernetes.Interface, url string, ca []byte) {
+func register(t *testing.T, config *rest.Config, client kubernetes.Interface, url string, ca []byte) {
 	t.Helper()
-	hooks := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "judge"}}
-	for name, policy := range map[string]admissionregistrationv1.FailurePolicyType{"fail": admissionregistrationv1.Fail, "ignore": admissionregistrationv1.Ignore} {
-		hooks.Webhooks = append(hooks.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name:         name + ".example.com",
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-			}},
-			MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "policy", Expression: "object.metadata.name.endsWith('." + name + "')"}},
-			FailurePolicy:           &policy,
-			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-		})
-	}
-	if _, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hooks, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	webhooktest.Register(t, config, url, ca, `
+kind: ValidatingWebhookConfiguration
+metadata: {name: judge}
+webhooks:
+- name: fail.example.com
+  rules: &rules [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [configmaps]}]
+  matchConditions: [{name: policy, expression: "object.metadata.name.endsWith('.fail')"}]
+- name: ignore.example.com
+  rules: *rules
+  matchConditions: [{name: policy, expression: "object.metadata.name.endsWith('.ignore')"}]
+  failurePolicy: Ignore
+`)
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "denied.fail"}}
-	for {
+	expect.EventuallyTrue(t, "the webhook is called", func() bool {
 		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsInvalid(err) {
-			return
-		}
-		if t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-	}
+		return apierrors.IsInvalid(err)
+	})
 }

@@ -176,20 +176,7 @@ func ExampleConvertWith() {
 		panic(err)
 	}
 	reg := conversion.NewRegistry(s)
-	err = conversion.AddSpoke(reg,
-		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
-			for _, name := range in.Spec.Toppings {
-				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
-			}
-			return nil
-		},
-		func(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
-			for _, topping := range in.Spec.Toppings {
-				out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
-			}
-			return nil
-		})
-	if err != nil {
+	if err := conversion.AddSpoke(reg, toToppings, toNames); err != nil {
 		panic(err)
 	}
 	h := admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(addTomato))

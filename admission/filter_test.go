@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // calls notes which functions were called.
@@ -54,9 +56,7 @@ func TestSubresource(t *testing.T) {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Functions(autoscalingv1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var c calls
 	h := admission.NewHandler(s,
 		c.mutator("mutate"), c.mutator("mutate status", admission.Subresource("status")),
@@ -90,9 +90,7 @@ func TestSubresource(t *testing.T) {
 // A function may judge a connection.
 func TestOn_Connect(t *testing.T) {
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h := admission.NewHandler(s, admission.Validate(func(_ context.Context, exec *corev1.PodExecOptions) (errs field.ErrorList, _ error) {
 		if exec.TTY {
 			errs = append(errs, field.Forbidden(field.NewPath("tty"), "must not be set"))
@@ -162,9 +160,7 @@ func TestIfChanged_OlderVersion(t *testing.T) {
 			return nil
 		},
 		func(context.Context, *v1beta1.Pizza, *v1alpha1.Pizza) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var c calls
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(reg), c.validator("spec", admission.IfChanged("spec")))
 	old := strings.Replace(pizza("v1alpha1", ""), `{"name"`, `{"annotations":{"extra":"a"},"name"`, 1)
@@ -191,21 +187,12 @@ func TestUnlessDeleting_MissingTimestamp(t *testing.T) {
 
 // Metadata is the same in all versions.
 func TestForKind_MetadataNeedsNoConversion(t *testing.T) {
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(strict{}),
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(failing(errors.New("not called"))),
 		admission.Mutate(label[*metav1.PartialObjectMetadata], admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza"))))
 	if response := ask(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); !response.Allowed || response.Patch == nil {
 		t.Errorf("got %+v", response)
 	}
 }
-
-// strict converts nothing.
-type strict struct{}
-
-func (strict) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, error) {
-	return nil, field.Required(field.NewPath("spec"), "required here")
-}
-
-func (strict) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
 
 // An object that is being deleted is left alone.
 func TestUnlessDeleting(t *testing.T) {
@@ -240,32 +227,22 @@ func TestForKind(t *testing.T) {
 
 // Misused filters are found when the program starts.
 func TestFilter_Faults(t *testing.T) {
-	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
-	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
-	anything := func(context.Context, *metav1.PartialObjectMetadata) (field.ErrorList, error) { return nil, nil }
-	defer func() {
-		err, _ := recover().(error)
-		for _, want := range []string{
-			"Subresource has no name", "IfChanged has no path", "ForKind /, Kind= has no kind or no version", "ForKind /, Kind=Pizza has no kind or no version",
-			`IfChanged: "": expected a field name`, `IfChanged: sepc: v1beta1.Pizza has no field "sepc"`, `IfChanged: "spec.toppings[*].name": expected the path of the whole list`,
-			`IfChanged: spec.toppings.name: []v1beta1.PizzaTopping has no fields`,
-			`On "DELETE": a function can be called on CREATE, UPDATE and CONNECT`, "On has no operations", "On: the operation of the function is fixed, use On with Mutate or Validate",
-			"ForKind x/v1, Kind=Y: the Go type of the function has kind restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza",
-		} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want %s", err, want)
-			}
-		}
-		if n := strings.Count(fmt.Sprint(err), "On: the operation of the function is fixed, use On with Mutate or Validate"); n != 2 {
-			t.Errorf("%d functions of one operation take others in %v", n, err)
-		}
-	}()
-	admission.NewHandler(pizzaScheme(t),
-		admission.Validate(see, admission.Subresource(""), admission.IfChanged("")),
-		admission.Validate(see, admission.IfChanged("sepc", "spec.toppings[*].name", "spec.toppings.name")), admission.Validate(see, admission.IfChanged()),
-		admission.Validate(see, admission.On(admissionv1.Delete)), admission.Validate(see, admission.On()),
-		admission.ValidateUpdate(compare, admission.On(admissionv1.Update)), admission.ValidateCreate(see, admission.On(admissionv1.Create)),
-		admission.Validate(see, admission.ForKind(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Y"})),
-		admission.Validate(anything, admission.ForKind(schema.GroupVersionKind{})),
-		admission.Validate(anything, admission.ForKind(schema.GroupVersionKind{Kind: "Pizza"})))
+	err := fault(pizzaScheme(t),
+		admission.Validate(allow[*v1beta1.Pizza], admission.Subresource(""), admission.IfChanged("")),
+		admission.Validate(allow[*v1beta1.Pizza], admission.IfChanged("sepc", "spec.toppings[*].name", "spec.toppings.name")), admission.Validate(allow[*v1beta1.Pizza], admission.IfChanged()),
+		admission.Validate(allow[*v1beta1.Pizza], admission.On(admissionv1.Delete)), admission.Validate(allow[*v1beta1.Pizza], admission.On()),
+		admission.ValidateUpdate(allowUpdate[*v1beta1.Pizza], admission.On(admissionv1.Update)), admission.ValidateCreate(allow[*v1beta1.Pizza], admission.On(admissionv1.Create)),
+		admission.Validate(allow[*v1beta1.Pizza], admission.ForKind(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Y"})),
+		admission.Validate(allow[*metav1.PartialObjectMetadata], admission.ForKind(schema.GroupVersionKind{})),
+		admission.Validate(allow[*metav1.PartialObjectMetadata], admission.ForKind(schema.GroupVersionKind{Kind: "Pizza"})))
+	expect.ErrorContains(t, err,
+		"Subresource has no name", "IfChanged has no path", "ForKind /, Kind= has no kind or no version", "ForKind /, Kind=Pizza has no kind or no version",
+		`IfChanged: "": expected a field name`, `IfChanged: sepc: v1beta1.Pizza has no field "sepc"`, `IfChanged: "spec.toppings[*].name": expected the path of the whole list`,
+		`IfChanged: spec.toppings.name: []v1beta1.PizzaTopping has no fields`,
+		`On "DELETE": a function can be called on CREATE, UPDATE and CONNECT`, "On has no operations", "On: the operation of the function is fixed, use On with Mutate or Validate",
+		"ForKind x/v1, Kind=Y: the Go type of the function has kind restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza",
+	)
+	if n := strings.Count(fmt.Sprint(err), "On: the operation of the function is fixed, use On with Mutate or Validate"); n != 2 {
+		t.Errorf("%d functions of one operation take others in %v", n, err)
+	}
 }

@@ -23,7 +23,7 @@ import (
 // also belongs in served, from which package webhook/registration derives the manifests.
 type function struct {
 	kind           schema.GroupVersionKind // the kind and version that it wants; empty for every kind and version
-	representation representation
+	representation *representation
 	goType         reflect.Type
 	operations     []admissionv1.Operation
 	on             bool // the operations are those of On
@@ -38,16 +38,10 @@ type function struct {
 	validate func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error)
 }
 
-// representation is how functions see objects.
-type representation interface {
-	Decode(arena *codec.Arena, text []byte) (runtime.Object, error)
-	Append(arena *codec.Arena, b []byte, obj runtime.Object) ([]byte, error)
-}
-
-// typed is the representation of a type, with the keys of its lists.
-type typed struct {
+// representation is how functions of a Go type see objects.
+type representation struct {
 	*codec.Form
-	listKeys *listmapkeys.Tree
+	listKeys *listmapkeys.Tree // of the type
 }
 
 // everyKind reports whether a type can hold objects of every kind.

@@ -45,9 +45,8 @@ type Converter interface {
 // for which the converter returns a field error, such as an invalid annotation of
 // conversion.Lossless, is ignored, so users can still repair or delete the object.
 //
-// Package webhook/registration registers the functions for all versions, or for those that the
-// method Versions(schema.GroupKind) []string of the converter returns, which *conversion.Registry
-// has. NewHandler panics if the converter is nil.
+// Package webhook/registration registers the functions for the versions that the converter returns.
+// NewHandler panics if the converter is nil.
 func ConvertWith(c Converter) Option {
 	return func(h *handler) {
 		if v := reflect.ValueOf(c); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -65,8 +64,7 @@ type handler struct {
 	validators      []*function
 	functions       []*function // all of them
 	codecs          *codec.Codecs
-	representations map[reflect.Type]representation
-	kindTexts       map[string]schema.GroupVersionKind            // of the functions
+	representations map[reflect.Type]*representation
 	listKeys        map[schema.GroupVersionKind]*listmapkeys.Tree // of the CRDs of ListMapKeys
 	bufferPool      sync.Pool                                     // of calls
 	errs            []error
@@ -81,9 +79,8 @@ type handler struct {
 // validating functions for the operation are called with the result, and their errors are joined. A
 // validating webhook must not have functions of Mutate, because the API server rejects its patch.
 //
-// A function is called for objects of its own kind and version; see [ConvertWith] for other
-// versions, and [Filter] for restrictions. Only a function with the filter [Subresource] is called
-// for a subresource such as status, because the subresource's object may be of another kind.
+// Only a function with the filter [Subresource] is called for a subresource such as status, because the
+// subresource's object may be of another kind.
 //
 // A request for an operation or a subresource without a function is allowed. A request for a kind
 // or version without a function is left undecided, because the webhook is registered for objects
@@ -117,8 +114,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	h := &handler{
 		scheme:          s,
 		codecs:          codec.New(),
-		representations: map[reflect.Type]representation{},
-		kindTexts:       map[string]schema.GroupVersionKind{},
+		representations: map[reflect.Type]*representation{},
 		listKeys:        map[schema.GroupVersionKind]*listmapkeys.Tree{},
 	}
 	if s == nil {
@@ -135,9 +131,6 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	if err := errors.Join(h.errs...); err != nil {
 		panic(err)
 	}
-	for _, f := range h.functions {
-		h.kindTexts[kindText(f.kind)] = f.kind
-	}
 	return served.With(decider{h.observed(review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
@@ -147,9 +140,9 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 }
 
 // representation returns the representation of a type, the same for the same type.
-func (h *handler) representation(t reflect.Type) representation {
+func (h *handler) representation(t reflect.Type) *representation {
 	if h.representations[t] == nil {
-		as := &typed{Form: h.codecs.Form(t)}
+		as := &representation{Form: h.codecs.Form(t)}
 		if !as.Map {
 			as.listKeys = listmapkeys.OfType(t.Elem())
 		}

@@ -4,22 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/testobj"
 )
 
 // route is a kind of which the Go type does not know the secrets of hosts.
@@ -64,40 +61,15 @@ func routed(t *testing.T, kind schema.GroupVersionKind, opts ...admission.Option
 	var got struct {
 		Spec struct{ Hosts []map[string]string }
 	}
-	patched := mutated(t, h, kind, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"r"},"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah","secret":"of a"}]}}`,
-		kind.GroupVersion(), kind.Kind))
-	if err := json.Unmarshal(patched, &got); err != nil {
-		t.Fatal(err)
-	}
+	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"r"},"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah","secret":"of a"}]}}`,
+		kind.GroupVersion(), kind.Kind)
+	response := ask(t, h, request{group: kind.Group, version: kind.Version, kind: kind.Kind, object: object})
+	expect.NoError(t, json.Unmarshal([]byte(patched(t, object, response)), &got))
 	var hosts []string
 	for _, h := range got.Spec.Hosts {
 		hosts = append(hosts, h["host"]+" "+h["title"]+" "+h["secret"])
 	}
 	return strings.Join(hosts, ", ")
-}
-
-// mutated returns an object after the patch of a handler.
-func mutated(t *testing.T, h http.Handler, kind schema.GroupVersionKind, object string) []byte {
-	t.Helper()
-	gvk := fmt.Sprintf(`{"group":%q,"version":%q,"kind":%q}`, kind.Group, kind.Version, kind.Kind)
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(
-		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":`+gvk+`,"name":"r","operation":"CREATE","object":`+object+`}}`))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil || review.Response == nil {
-		t.Fatalf("%s: %v", w.Body, err)
-	}
-	patch, err := jsonpatch.DecodePatch(review.Response.Patch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	patched, err := patch.Apply([]byte(object))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return patched
 }
 
 func routeDefinition(key string) []byte {
@@ -162,9 +134,7 @@ func TestMutate_KeysOfPorts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := runtime.NewScheme()
-			if err := corev1.AddToScheme(s); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, corev1.AddToScheme(s))
 			h := admission.NewHandler(s, admission.Mutate(func(_ context.Context, p *corev1.Pod) error {
 				ports := &p.Spec.Containers[0].Ports
 				*ports = c.edit(*ports)
@@ -173,12 +143,9 @@ func TestMutate_KeysOfPorts(t *testing.T) {
 			pod := func(ports string) string {
 				return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","ports":` + ports + `}]}}`
 			}
-			got := mutated(t, h, corev1.SchemeGroupVersion.WithKind("Pod"), pod(`[{"containerPort":53,"protocol":"TCP","x":"tcp"},`+udp+`]`))
-			var have, want any
-			if err := errors.Join(json.Unmarshal(got, &have), json.Unmarshal([]byte(pod(c.want)), &want)); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, have); diff != "" {
+			object := pod(`[{"containerPort":53,"protocol":"TCP","x":"tcp"},` + udp + `]`)
+			got := patched(t, object, ask(t, h, request{group: "none", version: "v1", kind: "Pod", object: object}))
+			if diff := cmp.Diff(testobj.Parse(t, pod(c.want)), testobj.Parse(t, got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -188,17 +155,10 @@ func TestMutate_KeysOfPorts(t *testing.T) {
 // Faults are found when the program starts.
 func TestListMapKeys_Faults(t *testing.T) {
 	empty, _, _ := bytes.Cut(routeDefinition("host"), []byte("  - name: v1"))
-	defer func() {
-		err, _ := recover().(error)
-		for _, want := range []string{"no CustomResourceDefinition found", `kind "Route"`, "routes.example.com has no schema"} {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want %s", err, want)
-			}
-		}
-	}()
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(routeKind, &route{})
-	admission.NewHandler(s, admission.Mutate(retitle), admission.ListMapKeys(nil), admission.ListMapKeys([]byte("kind: Route")), admission.ListMapKeys(empty))
+	err := fault(s, admission.Mutate(retitle), admission.ListMapKeys(nil), admission.ListMapKeys([]byte("kind: Route")), admission.ListMapKeys(empty))
+	expect.ErrorContains(t, err, "no CustomResourceDefinition found", `kind "Route"`, "routes.example.com has no schema")
 }
 
 func ExampleListMapKeys() {
@@ -207,27 +167,15 @@ func ExampleListMapKeys() {
 	h := admission.NewHandler(s, admission.Mutate(retitle), admission.ListMapKeys(routeDefinition("host")))
 
 	// The Go type knows no secret.
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
-		"uid":"u","kind":{"group":"example.com","version":"v1","kind":"Route"},"name":"r","operation":"CREATE","object":{
-		"apiVersion":"example.com/v1","kind":"Route","metadata":{"name":"r"},
-		"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah"}]}}}}`))
-	r.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	var review admissionv1.AdmissionReview
-	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil {
-		panic(err)
-	}
-	fmt.Println(string(review.Response.Patch))
-	// Output: [{"op":"replace","path":"/spec/hosts","value":[{"host":"a","title":"new ah"},{"host":"b","secret":"of b","title":"new be"}]}]
+	admit(h, request{group: "example.com", version: "v1", kind: "Route", object: `{"apiVersion":"example.com/v1","kind":"Route","metadata":{"name":"r"},
+		"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah"}]}}`})
+	// Output: allowed, with the patch [{"op":"replace","path":"/spec/hosts","value":[{"host":"a","title":"new ah"},{"host":"b","secret":"of b","title":"new be"}]}]
 }
 
 // A Pod without declared keys: the tags of its Go type name them.
 func TestMutate_UsesMergeKeysOfTheGoType(t *testing.T) {
 	s := runtime.NewScheme()
-	if err := corev1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, corev1.AddToScheme(s))
 	handler := admission.NewHandler(s, admission.Mutate(func(_ context.Context, pod *corev1.Pod) error {
 		a, b := &pod.Spec.Containers[0], &pod.Spec.Containers[1]
 		a.Image, b.Image = b.Image, a.Image
@@ -237,10 +185,8 @@ func TestMutate_UsesMergeKeysOfTheGoType(t *testing.T) {
 	object := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[` +
 		`{"name":"a","image":"1","command":["x"],"future":"of a"},{"name":"b","image":"2","command":["y"],"future":"of b"}]}}`
 	response := ask(t, handler, request{group: "none", version: "v1", kind: "Pod", object: object})
-	var got, want any
-	_ = json.Unmarshal([]byte(patched(t, object, response)), &got)
-	_ = json.Unmarshal([]byte(strings.NewReplacer(`"image":"1"`, `"image":"2"`, `"image":"2"`, `"image":"1"`, `"x"`, `"y"`, `"y"`, `"x"`).Replace(object)), &want)
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := strings.NewReplacer(`"image":"1"`, `"image":"2"`, `"image":"2"`, `"image":"1"`, `"x"`, `"y"`, `"y"`, `"x"`).Replace(object)
+	if diff := cmp.Diff(testobj.Parse(t, want), testobj.Parse(t, patched(t, object, response))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

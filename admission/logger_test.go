@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/logcheck"
 )
 
@@ -50,9 +51,7 @@ func TestLogger_SaysWhatTheRequestIs(t *testing.T) {
 func TestLogger_StringsOfClients(t *testing.T) {
 	text := logcheck.Bad()
 	quoted, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, f := range map[string]func(ctx context.Context) error{
 		"a panic":   func(context.Context) error { panic(text) },
 		"an error":  func(context.Context) error { return errors.New(text) },
@@ -79,9 +78,7 @@ func TestLogger_StringsOfClients(t *testing.T) {
 				Message  string
 				Response struct{ Status struct{ Message string } }
 			}
-			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer))
 			if got := answer.Message + answer.Response.Status.Message; got == "" || len(got) > 40<<10 {
 				t.Errorf("the message has %d bytes: %.200s", len(got), got)
 			}

@@ -119,7 +119,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 
 // encode appends the JSON of an object. It restores the type, which a function that assigns
 // the whole object has cleared.
-func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, wanted schema.GroupVersionKind, as representation) (text []byte, err error) {
+func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, wanted schema.GroupVersionKind, as *representation) (text []byte, err error) {
 	err = guard(ctx, "the encoder of the object", func() error {
 		if k := obj.GetObjectKind(); k.GroupVersionKind() != wanted {
 			k.SetGroupVersionKind(wanted)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // seen is an observation whose error is text, and without the duration.
@@ -223,12 +224,7 @@ func TestObserve_Concurrent(t *testing.T) {
 
 // A nil function is found when the program starts.
 func TestObserve_NilFunction(t *testing.T) {
-	defer func() {
-		if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "the function of Observe is nil") {
-			t.Errorf("got %v", err)
-		}
-	}()
-	admission.NewHandler(pizzaScheme(t), append(judged(), admission.Observe(nil))...)
+	expect.ErrorContains(t, fault(pizzaScheme(t), append(judged(), admission.Observe(nil))...), "the function of Observe is nil")
 }
 
 // An observer that panics takes no answer back.

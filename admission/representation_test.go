@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // label labels an object of any form.
@@ -189,20 +191,14 @@ func TestWithRequest(t *testing.T) {
 	}
 }
 
-// warning converts to another version, and says so, as a conversion function may.
-type warning struct{}
-
-func (warning) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
-	admission.Warn(ctx, "this version is old")
-	admission.RequestFrom(ctx)
-	return []byte(strings.Replace(string(object), v1alpha1.GroupVersion.String(), to.String(), 1)), nil
-}
-
-func (warning) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
-
 // A conversion of the old object may ask for the request, and may warn.
 func TestOldFrom_ConverterUsesContext(t *testing.T) {
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(warning{}), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+	warning := converter(func(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
+		admission.Warn(ctx, "this version is old")
+		admission.RequestFrom(ctx)
+		return renamed(object, to), nil
+	})
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(warning), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 		_, err := admission.OldFrom[*v1beta1.Pizza](ctx)
 		return nil, err
 	}))
@@ -211,27 +207,19 @@ func TestOldFrom_ConverterUsesContext(t *testing.T) {
 	}
 }
 
-// stale cannot convert what is stored.
-type stale struct{}
-
-func (stale) Convert(_ context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
-	if strings.Contains(string(object), "nails") {
-		return nil, field.Invalid(field.NewPath("spec", "toppings").Index(0), "nails", "cannot be converted")
-	}
-	return []byte(strings.Replace(string(object), v1alpha1.GroupVersion.String(), to.String(), 1)), nil
-}
-
-func (stale) Versions(schema.GroupKind) []string { return []string{"v1alpha1", "v1beta1"} }
-
 // The user who fixes a stored object is not at fault for it.
 func TestConvertWith_UnconvertibleOldObject(t *testing.T) {
-	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
-	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
+	stale := converter(func(_ context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
+		if strings.Contains(string(object), "nails") {
+			return nil, field.Invalid(field.NewPath("spec", "toppings").Index(0), "nails", "cannot be converted")
+		}
+		return renamed(object, to), nil
+	})
 	r := request{version: "v1alpha1", operation: "UPDATE", object: pizza("v1alpha1", ""), old: pizza("v1alpha1", `,"spec":{"toppings":["nails"]}`)}
-	if !ask(t, admission.NewHandler(pizzaScheme(t), admission.ConvertWith(stale{}), admission.Validate(see, admission.IfChanged("spec"))), r).Allowed {
+	if !ask(t, admission.NewHandler(pizzaScheme(t), admission.ConvertWith(stale), admission.Validate(allow[*v1beta1.Pizza], admission.IfChanged("spec"))), r).Allowed {
 		t.Error("the repair is denied")
 	}
-	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(stale{}), admission.ValidateUpdate(compare), admission.ValidateDelete(see))
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(stale), admission.ValidateUpdate(allowUpdate[*v1beta1.Pizza]), admission.ValidateDelete(allow[*v1beta1.Pizza]))
 	for _, operation := range []string{"UPDATE", "DELETE"} {
 		r.operation = operation
 		if got := undecided(t, h, r); got.Code != 500 || !strings.Contains(got.Message, `the stored object: spec.toppings[0]: Invalid value: "nails"`) {
@@ -289,12 +277,28 @@ func TestForms_MemberThereTwice(t *testing.T) {
 				t.Errorf("labels that the function sees (-want +got):\n%s", diff)
 			}
 			got := &unstructured.Unstructured{}
-			if err := got.UnmarshalJSON([]byte(patched(t, object, response))); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, got.UnmarshalJSON([]byte(patched(t, object, response))))
 			if diff := cmp.Diff(map[string]string{"b": "2", "baked": "yes"}, got.GetLabels()); diff != "" {
 				t.Errorf("labels (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestDecodeError_SaidOnceForAllFunctions(t *testing.T) {
+	validate := admission.Validate(allow[*v1beta1.Pizza])
+	update := admission.ValidateUpdate(allowUpdate[*v1beta1.Pizza])
+	h := admission.NewHandler(pizzaScheme(t), validate, update, validate, update)
+	changed := admission.Validate(allow[*v1beta1.Pizza], admission.IfChanged("spec.toppings"))
+	converting := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(failing(errors.New("pod cannot be decoded"))), changed, validate, changed)
+	misfit := pizza("v1beta1", `,"spec":[]`)
+	for name, message := range map[string]string{
+		"of the object":     ask(t, h, request{operation: "UPDATE", object: misfit}).Result.Message,
+		"of the stored one": undecided(t, h, request{operation: "UPDATE", object: pizza("v1beta1", ""), old: misfit}).Message,
+		"of a conversion":   undecided(t, converting, request{version: "v1alpha1", operation: "UPDATE", object: pizza("v1alpha1", "")}).Message,
+	} {
+		if n := strings.Count(message, "cannot be decoded"); n != 1 {
+			t.Errorf("%s: it is said %d times: %s", name, n, message)
+		}
 	}
 }

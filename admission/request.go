@@ -74,7 +74,7 @@ func (h *handler) readRequest(req *review.Request) (r request, err error) {
 		}
 	}
 	var ok bool
-	if r.kind, ok = h.kindOf(kind); !ok {
+	if r.kind, ok = kindOf(kind); !ok {
 		malformed("kind", kind)
 	}
 	r.uid, r.raw = req.UID, req.Raw
@@ -90,21 +90,11 @@ func stringOf(text []byte) (s string, ok bool) {
 }
 
 // kindOf decodes the kind of a request.
-func (h *handler) kindOf(text []byte) (kind schema.GroupVersionKind, ok bool) {
-	if kind, ok = h.kindTexts[string(text)]; !ok {
-		var decoded schema.GroupVersionKind
-		ok = json.Unmarshal(text, &decoded) == nil
-		kind = decoded
-	}
-	return kind, ok
-}
-
-// kindText returns the JSON of a kind as the API server writes it.
-func kindText(kind schema.GroupVersionKind) string {
-	b := rawjson.AppendQuote([]byte(`{"group":`), kind.Group)
-	b = rawjson.AppendQuote(append(b, `,"version":`...), kind.Version)
-	b = rawjson.AppendQuote(append(b, `,"kind":`...), kind.Kind)
-	return string(append(b, '}'))
+func kindOf(text []byte) (kind schema.GroupVersionKind, ok bool) {
+	group, hasGroup := stringOf(rawjson.At(text, "group"))
+	version, hasVersion := stringOf(rawjson.At(text, "version"))
+	name, hasName := rawjson.String(rawjson.At(text, "kind"))
+	return schema.GroupVersionKind{Group: group, Version: version, Kind: name}, hasGroup && hasVersion && hasName
 }
 
 // String returns the kind, the namespace and the name of the object.
@@ -178,10 +168,10 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 		if json.Unmarshal(s.raw, request) != nil {
 			return nil, false
 		}
-		if request.DryRun == nil {
-			request.DryRun = new(false)
-		}
 		s.decoded = request
+	}
+	if s.decoded.DryRun == nil {
+		s.decoded.DryRun = new(false)
 	}
 	return s.decoded, true
 }
@@ -204,9 +194,6 @@ func WithRequest(ctx context.Context, asked *admissionv1.AdmissionRequest) conte
 		old = nil
 	}
 	c := &call{request: request{decoded: asked.DeepCopy(), kind: kind, oldObject: old}}
-	if c.decoded.DryRun == nil {
-		c.decoded.DryRun = new(false)
-	}
 	ctx, _ = c.enter(ctx, kind)
 	return ctx
 }
@@ -236,7 +223,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		return old, nil
 	}
 	t := reflect.TypeFor[T]()
-	var as representation
+	var as *representation
 	if c.handler != nil {
 		as = c.handler.representations[t]
 	}
@@ -249,7 +236,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		}
 	}
 	if as == nil {
-		as = codec.New().Form(t)
+		as = &representation{Form: codec.New().Form(t)}
 	}
 	obj, err := c.decode(ctx, &codec.Arena{}, text, kind, as, true)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/served"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A handler says for which requests its functions are called.
@@ -25,9 +26,7 @@ func TestServed(t *testing.T) {
 	update := func(_ context.Context, _, _ *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }
 	metadata := func(context.Context, *metav1.PartialObjectMetadata) (field.ErrorList, error) { return nil, nil }
 	reg := conversion.NewRegistry(runtime.NewScheme())
-	if err := conversion.AddFields(reg, oven.GroupKind().WithVersion("v1beta1"), "v1", conversion.Rename("spec.a", "spec.b")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddFields(reg, oven.GroupKind().WithVersion("v1beta1"), "v1", conversion.Rename("spec.a", "spec.b")))
 	kind := admission.ForKind(oven)
 	for name, c := range map[string]struct {
 		opts []admission.Option

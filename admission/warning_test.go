@@ -55,50 +55,37 @@ func TestAuditAnnotation(t *testing.T) {
 	}
 }
 
-// A function that has returned has nothing more to say.
+// isOver fails the test if the context of a function that has returned still has a request, or takes a warning or an annotation.
+func isOver(t *testing.T, ctx context.Context) {
+	t.Helper()
+	admission.Warn(ctx, "too late")
+	if err := admission.AuditAnnotation(ctx, "oven", "cold"); err == nil {
+		t.Error("an audit annotation is taken")
+	}
+	if r, ok := admission.RequestFrom(ctx); ok {
+		t.Errorf("there is a request: %+v", r)
+	}
+	if old, err := admission.OldFrom[*v1beta1.Pizza](ctx); old != nil || err != nil {
+		t.Errorf("there is an old object: %+v, %v", old, err)
+	}
+}
+
+// A function that has returned has nothing more to say. The memory of a request is used for the next one: a goroutine
+// that a function has left behind must not read it.
 func TestContext_AfterTheFunction(t *testing.T) {
 	var kept context.Context
 	h := admission.NewHandler(pizzaScheme(t),
 		admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 			kept = ctx
+			admission.RequestFrom(ctx)
 			return nil, nil
 		}),
 		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
-			admission.Warn(kept, "too late")
-			if err := admission.AuditAnnotation(kept, "oven", "cold"); err == nil {
-				t.Error("an audit annotation is taken")
-			}
-			if r, ok := admission.RequestFrom(kept); ok {
-				t.Errorf("there is a request: %+v", r)
-			}
-			if old, err := admission.OldFrom[*v1beta1.Pizza](kept); old != nil || err != nil {
-				t.Errorf("there is an old object: %+v, %v", old, err)
-			}
+			isOver(t, kept)
 			return nil, nil
 		}))
 	if got := ask(t, h, request{operation: "UPDATE", object: pizza("v1beta1", "")}); got.Warnings != nil || got.AuditAnnotations != nil {
 		t.Errorf("got %+v", got)
 	}
-}
-
-// A call that is over has nothing more to say. The memory of a request is used for the next
-// one: a goroutine that a function has left behind must not read it.
-func TestContext_AfterTheRequest(t *testing.T) {
-	var kept context.Context
-	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
-		kept = ctx
-		admission.RequestFrom(ctx)
-		return nil
-	}))
-	ask(t, h, request{operation: "UPDATE", object: pizza("v1beta1", "")})
-	if r, ok := admission.RequestFrom(kept); ok {
-		t.Errorf("there is a request: %+v", r)
-	}
-	if old, err := admission.OldFrom[*v1beta1.Pizza](kept); old != nil || err != nil {
-		t.Errorf("there is an old object: %+v, %v", old, err)
-	}
-	if err := admission.AuditAnnotation(kept, "oven", "cold"); err == nil {
-		t.Error("an audit annotation is taken")
-	}
-	admission.Warn(kept, "too late")
+	isOver(t, kept) // after the request, too
 }

@@ -64,11 +64,9 @@ const minIdle = 5 * time.Second
 func (s *server) drain(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 	// Half of a short timeout is left for the shutdown of HTTP/2 connections.
 	for end := time.Now().Add(min(2*minIdle, timeout/2)); time.Now().Before(end) && s.idle.recent(); {
-		<-tick.C
+		time.Sleep(5 * time.Millisecond)
 	}
 	if err := s.http.Shutdown(ctx); err != nil {
 		if s.inFlight.Load() == 0 { // Shutdown also waits for connections without a request

@@ -215,8 +215,26 @@ func TestDrain_HTTP2(t *testing.T) {
 
 // ShutdownCheck passes outside of Serve.
 func TestDraining_OutsideOfServe(t *testing.T) {
-	if err := webhook.ShutdownCheck(httptest.NewRequest("GET", "/readyz", nil)); err != nil {
-		t.Error(err)
+	expect.NoError(t, webhook.ShutdownCheck(httptest.NewRequest("GET", "/readyz", nil)))
+}
+
+// inFlight starts a server with a request in flight. The function lets its handler go on, which calls atEnd and answers
+// with "done", and returns the answer.
+func inFlight(t *testing.T, ctx context.Context, http2 bool, atEnd func(*http.Request), opts ...webhook.Option) (s *site, answer func() string) {
+	t.Helper()
+	entered, goOn, answered := make(chan struct{}), make(chan struct{}), make(chan string)
+	s = startIn(t, ctx, webhooktest.NewCA(t, "x"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-goOn
+		atEnd(r)
+		fmt.Fprint(w, "done")
+	}), opts...)
+	client := s.client(t, http2)
+	go func() { answered <- mustPost(t, client, s.url(), "x") }()
+	<-entered
+	return s, func() string {
+		close(goOn)
+		return <-answered
 	}
 }
 
@@ -224,14 +242,10 @@ type valueKey struct{}
 
 // A function that runs beside the server outlives the last request.
 func TestRunAlongside_OutlivesLastRequest(t *testing.T) {
-	entered, goOn, running := make(chan struct{}), make(chan struct{}), make(chan context.Context, 1)
+	running := make(chan context.Context, 1)
 	var returned atomic.Bool
 	ctx := context.WithValue(t.Context(), valueKey{}, "of the context")
-	s := startIn(t, ctx, webhooktest.NewCA(t, "x"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(entered)
-		<-goOn
-		fmt.Fprint(w, "done")
-	}), webhook.RunAlongside(func(ctx context.Context) error {
+	s, answer := inFlight(t, ctx, false, func(*http.Request) {}, webhook.RunAlongside(func(ctx context.Context) error {
 		running <- ctx
 		<-ctx.Done()
 		time.Sleep(50 * time.Millisecond)
@@ -242,17 +256,12 @@ func TestRunAlongside_OutlivesLastRequest(t *testing.T) {
 	if got := beside.Value(valueKey{}); got != "of the context" {
 		t.Errorf("the value is %v", got)
 	}
-	answered := make(chan string)
-	client := s.client(t, false)
-	go func() { answered <- mustPost(t, client, s.url(), "x") }()
-	<-entered
 	s.stop()
 	time.Sleep(100 * time.Millisecond)
 	if err := beside.Err(); err != nil {
 		t.Errorf("it was stopped with a request in flight: %v", err)
 	}
-	close(goOn)
-	if got := <-answered; got != "200 done\n" {
+	if got := answer(); got != "200 done\n" {
 		t.Errorf("got %s", got)
 	}
 	expect.NoError(t, <-s.done)
@@ -263,32 +272,23 @@ func TestRunAlongside_OutlivesLastRequest(t *testing.T) {
 
 // A function that runs beside the server stops it by an error.
 func TestRunAlongside_Error(t *testing.T) {
-	entered, fail, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	fail := make(chan struct{})
 	burnt := errors.New("the pizza is burnt")
-	var draining atomic.Bool
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		close(entered)
-		<-goOn
-		draining.Store(webhook.ShutdownCheck(r) != nil)
-		fmt.Fprint(w, "done")
-	}), webhook.ShutdownDelay(time.Hour), webhook.RunAlongside(func(context.Context) error {
-		<-fail
-		return burnt
-	}))
-	answered := make(chan string)
-	client := s.client(t, false)
-	go func() { answered <- mustPost(t, client, s.url(), "x") }()
-	<-entered
+	draining := false
+	s, answer := inFlight(t, t.Context(), false, func(r *http.Request) { draining = webhook.ShutdownCheck(r) != nil },
+		webhook.ShutdownDelay(time.Hour), webhook.RunAlongside(func(context.Context) error {
+			<-fail
+			return burnt
+		}))
 	close(fail)
 	untilClosed(t, s)
-	close(goOn)
-	if got := <-answered; got != "200 done\n" {
+	if got := answer(); got != "200 done\n" {
 		t.Errorf("the request in flight got %s", got)
 	}
 	if err := <-s.done; !errors.Is(err, burnt) {
 		t.Errorf("Serve returned %v", err)
 	}
-	if !draining.Load() {
+	if !draining {
 		t.Error("readiness did not go")
 	}
 }
@@ -323,9 +323,7 @@ func TestDrainTimeout_IdleConnections(t *testing.T) {
 			s := start(t, echo, webhook.DrainTimeout(time.Second))
 			connect(t, s)
 			s.stop()
-			if err := <-s.done; err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, <-s.done)
 		})
 	}
 }

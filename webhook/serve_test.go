@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/klog/v2"
 
@@ -41,6 +40,31 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
+// connectInMemory serves a handler in the bubble of a test, and returns the connection of a client without its handshake,
+// and a function that ends both.
+func connectInMemory(t *testing.T, ca *webhooktest.CA, h http.Handler) (client net.Conn, end func()) {
+	t.Helper()
+	listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	done, certs := make(chan error), serving(t, ca)
+	go func() { done <- webhook.Serve(ctx, listener, h, certs) }()
+	client, server := net.Pipe()
+	listener.conns <- server
+	return client, func() {
+		client.Close()
+		cancel()
+		expect.NoError(t, <-done)
+	}
+}
+
+// handshake returns a connection on which a client has shaken hands.
+func handshake(t *testing.T, ca *webhooktest.CA, client net.Conn) net.Conn {
+	t.Helper()
+	conn := tls.Client(client, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
+	expect.NoError(t, conn.Handshake())
+	return conn
+}
+
 func TestServe_ClientTimeouts(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
 	for name, c := range map[string]struct {
@@ -60,31 +84,20 @@ func TestServe_ClientTimeouts(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ca := webhooktest.NewCA(t, "x")
-			listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error)
-			certs := serving(t, ca)
 			ended := make(chan time.Time, 1) // the handler of /large
-			go func() {
-				done <- webhook.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.Copy(io.Discard, r.Body)
-					if r.URL.Path == "/large" {
-						for {
-							if _, err := w.Write(make([]byte, 1<<20)); err != nil {
-								ended <- time.Now()
-								return
-							}
+			conn, end := connectInMemory(t, ca, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if r.URL.Path == "/large" {
+					for {
+						if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+							ended <- time.Now()
+							return
 						}
 					}
-				}), certs)
-			}()
-			client, server := net.Pipe()
-			listener.conns <- server
-			var conn net.Conn = client
+				}
+			}))
 			if !c.raw {
-				secure := tls.Client(client, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
-				expect.NoError(t, secure.Handshake())
-				conn = secure
+				conn = handshake(t, ca, conn)
 			}
 			began := time.Now()
 			closed := make(chan time.Time, 1)
@@ -113,9 +126,7 @@ func TestServe_ClientTimeouts(t *testing.T) {
 			if diff := cmp.Diff(c.want, (<-closed).Sub(began).Round(time.Second)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
-			client.Close()
-			cancel()
-			expect.NoError(t, <-done)
+			end()
 			time.Sleep(time.Second) // the writer notices
 		})
 	}
@@ -126,14 +137,8 @@ func TestServe_ClientTimeouts(t *testing.T) {
 func TestServe_UnusedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := webhooktest.NewCA(t, "x")
-		listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		ctx, cancel := context.WithCancel(t.Context())
-		done, certs := make(chan error), serving(t, ca)
-		go func() { done <- webhook.Serve(ctx, listener, echo, certs) }()
-		client, server := net.Pipe()
-		listener.conns <- server
-		conn := tls.Client(client, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
-		expect.NoError(t, conn.Handshake())
+		client, end := connectInMemory(t, ca, echo)
+		conn := handshake(t, ca, client)
 		time.Sleep(90 * time.Second) // as long as the API server keeps it
 		_, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
 		expect.NoError(t, err)
@@ -142,23 +147,21 @@ func TestServe_UnusedConnection(t *testing.T) {
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("got %s", resp.Status)
 		}
-		client.Close()
-		cancel()
-		expect.NoError(t, <-done)
+		end()
 	})
 }
 
 // A panic of a handler is logged as an error.
 func TestErrorLog_HandlerPanic(t *testing.T) {
-	logged := make(chan string, 1)
-	logger := funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
-	s := startIn(t, klog.NewContext(t.Context(), logger), webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	ctx, lines := logcheck.Record(t.Context())
+	s := startIn(t, ctx, webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic("no flour")
 	}))
 	if _, _, err := post(s.client(t, false), s.url(), nil); err == nil {
 		t.Error("there was an answer")
 	}
-	if got := <-logged; !strings.Contains(got, "no flour") || !strings.Contains(got, `"error"`) {
+	expect.EventuallyTrue(t, "the panic is logged", func() bool { return len(lines()) > 0 })
+	if got := lines(); !strings.Contains(got[0], "no flour") || !strings.Contains(got[0], `"error"`) {
 		t.Errorf("logged %s", got)
 	}
 }
@@ -177,16 +180,8 @@ func TestErrorLog_Escapes(t *testing.T) {
 }
 
 func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {
-	var mu sync.Mutex
-	var lines, panics int
-	logger := funcr.New(func(_, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		if lines++; strings.Contains(args, "no flour") {
-			panics++
-		}
-	}, funcr.Options{})
-	s := startIn(t, klog.NewContext(t.Context(), logger), webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	ctx, lines := logcheck.Record(t.Context())
+	s := startIn(t, ctx, webhooktest.NewCA(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic("no flour")
 	}))
 	for range 150 {
@@ -197,8 +192,8 @@ func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		_, _, _ = post(s.client(t, http2), s.url(), nil)
 	}
-	expect.EventuallyTrue(t, "both panics are logged", func() bool { mu.Lock(); defer mu.Unlock(); return panics == 2 })
-	if lines != panics {
-		t.Errorf("%d lines were logged", lines)
+	expect.EventuallyTrue(t, "both panics are logged", func() bool { return strings.Count(strings.Join(lines(), "\n"), `"error"="http`) == 2 })
+	if n := len(lines()); n != 2 {
+		t.Errorf("%d lines were logged", n)
 	}
 }

@@ -11,14 +11,12 @@ import (
 	"testing"
 	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
@@ -207,20 +205,14 @@ func TestUser_AdmissionDoesNotReturn(t *testing.T) {
 // admit registers a validating webhook, and waits until the API server calls it.
 func (o orders) admit(t *testing.T, cp *controlplane.ControlPlane, url string, ca []byte, seconds int32) {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(cp.Config())
-	expect.NoError(t, err)
-	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: o.group},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "validate." + o.group, ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{o.group}, APIVersions: []string{"v1"}, Resources: []string{"orders"}},
-			}},
-			TimeoutSeconds: &seconds, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-		}},
-	}, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	webhooktest.Register(t, cp.Config(), url, ca, fmt.Sprintf(`
+kind: ValidatingWebhookConfiguration
+metadata: {name: %[1]s}
+webhooks:
+- name: validate.%[1]s
+  rules: [{operations: [CREATE], apiGroups: [%[1]s], apiVersions: [v1], resources: [orders]}]
+  timeoutSeconds: %[2]d
+`, o.group, seconds))
 	expect.EventuallyTrue(t, "the webhook is called", func() bool {
 		_, err := o.in("v1").Create(t.Context(), o.object("refused"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil && strings.Contains(err.Error(), "the webhook is called")

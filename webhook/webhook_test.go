@@ -103,6 +103,9 @@ func TestFiles_RenewedCertificate(t *testing.T) {
 func TestFiles_Broken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &volume{dir: t.TempDir()}
+		if _, err := webhook.Files(v.cert(), v.key()); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("missing files: got %v", err)
+		}
 		good, other := newPair(t), newPair(t)
 		v.swap(t, good)
 		files, err := webhook.Files(v.cert(), v.key())
@@ -145,13 +148,6 @@ func TestFiles_ExpiredCertificate(t *testing.T) {
 	})
 }
 
-// Missing files are an error.
-func TestFiles_Missing(t *testing.T) {
-	if _, err := webhook.Files("missing.crt", "missing.key"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestServe_SpeaksTLS13AndHTTP2(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -172,21 +168,11 @@ func TestServe_SpeaksTLS13AndHTTP2(t *testing.T) {
 
 // Requests in flight are finished.
 func TestDrain_RequestsInFlight(t *testing.T) {
-	started, goOn := make(chan struct{}), make(chan struct{})
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		close(started)
-		<-goOn
+	s, answer := inFlight(t, t.Context(), true, func(r *http.Request) {
 		if err := r.Context().Err(); err != nil {
 			t.Errorf("the request was cancelled: %v", err)
 		}
-		fmt.Fprint(w, "done")
-	}))
-	got, client := make(chan string, 1), s.client(t, true)
-	go func() {
-		code, answer, err := post(client, s.url(), nil)
-		got <- fmt.Sprint(code, answer, err)
-	}()
-	<-started
+	})
 	s.stop()
 	// Once no new requests are accepted, those in flight may take their time.
 	untilClosed(t, s)
@@ -195,9 +181,8 @@ func TestDrain_RequestsInFlight(t *testing.T) {
 		t.Errorf("Serve returned %v with a request in flight", err)
 	default:
 	}
-	close(goOn)
-	if answer := <-got; answer != "200done<nil>" {
-		t.Errorf("the request in flight got %s", answer)
+	if got := answer(); got != "200 done\n" {
+		t.Errorf("the request in flight got %s", got)
 	}
 	expect.NoError(t, <-s.done)
 }

@@ -77,9 +77,7 @@ crdkit_admission_requests_total{decision="patched",group="restaurant.programming
 crdkit_admission_requests_total{decision="undecided",group="",kind="",operation="",subresource="",version="",webhook="other"} 1
 crdkit_admission_requests_total{decision="undecided",group="restaurant.programming-kubernetes.info",kind="Pizza",operation="CREATE",subresource="",version="v1beta1",webhook="one"} 1
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_admission_requests_total"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_admission_requests_total"))
 	families, err := registry.Gather()
 	expect.NoError(t, err)
 	observed := 0
@@ -118,9 +116,7 @@ crdkit_admission_requests_total{decision="undecided",group="",kind="",operation=
 crdkit_admission_requests_total{decision="undecided",group="",kind="",operation="CREATE",subresource="",version="",webhook="one"} 50
 crdkit_admission_requests_total{decision="undecided",group="restaurant.programming-kubernetes.info",kind="Pizza",operation="CREATE",subresource="",version="",webhook="one"} 50
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_admission_requests_total"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_admission_requests_total"))
 	if n, err := testutil.GatherAndCount(registry, "crdkit_admission_duration_seconds"); err != nil || n != 4 {
 		t.Errorf("there are %d histograms: %v", n, err)
 	}
@@ -145,25 +141,6 @@ func Example() {
 	h := handler(observe("pizzas"))
 	ask(h, "margherita", "Pizza", "v1beta1", "")
 	ask(h, "hawaii", "Pizza", "v1beta1", "")
-
-	families, err := registry.Gather()
-	if err != nil {
-		panic(err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if metric.GetCounter() == nil {
-				continue
-			}
-			for _, label := range metric.GetLabel() {
-				if label.GetName() == "kind" || label.GetName() == "decision" {
-					fmt.Print(label.GetValue(), " ")
-				}
-			}
-			fmt.Println(metric.GetCounter().GetValue())
-		}
-	}
-	// Output:
-	// allowed Pizza 1
-	// denied Pizza 1
+	fmt.Println(testutil.GatherAndCount(registry, "crdkit_admission_requests_total")) // allowed and denied
+	// Output: 2 <nil>
 }

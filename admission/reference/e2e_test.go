@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdkit/crdkit/admission"
@@ -25,6 +25,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/rbac"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -67,7 +68,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	mux.Handle("/unused", admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*corev1.Secret](configMapsOf))))
 	url, ca := webhooktest.Serve(t, mux)
 
-	registerReferences(t, client, url, ca)
+	registerReferences(t, config, url, ca)
 	configMap := func(name, secrets string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"secrets": secrets}}
 	}
@@ -120,7 +121,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	wants("a collection", client.CoreV1().Secrets("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), used)
 
 	// Bob may write ConfigMaps, and read one Secret.
-	bob := userWho(t, cp, client)
+	bob := userWho(t, cp)
 	wants("what bob may read", create(bob, "bobs-menu", "oven"))
 	_, err = client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "safe"), metav1.CreateOptions{})
 	expect.NoError(t, err)
@@ -142,52 +143,31 @@ func patch(t testing.TB, client kubernetes.Interface, name, text string) error {
 }
 
 // userWho returns the client of bob.
-func userWho(t testing.TB, cp *controlplane.ControlPlane, admin kubernetes.Interface) kubernetes.Interface {
+func userWho(t testing.TB, cp *controlplane.ControlPlane) kubernetes.Interface {
 	t.Helper()
 	config, err := cp.User("bob")
 	expect.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)
 	expect.NoError(t, err)
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "bob"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "patch"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"oven"}, Verbs: []string{"get"}},
-	}}
-	_, err = admin.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "bob"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "bob"}},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "bob"},
-	}
-	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	expect.EventuallyTrue(t, "bob may read the secret", func() bool {
-		_, err := client.CoreV1().Secrets("default").Get(t.Context(), "oven", metav1.GetOptions{})
-		return err == nil
-	})
+	rbac.Grant(t, cp.Config(), "default", "bob",
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "patch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"oven"}, Verbs: []string{"get"}})
 	return client
 }
 
-func registerReferences(t testing.TB, client kubernetes.Interface, url string, ca []byte) {
+func registerReferences(t testing.TB, config *rest.Config, url string, ca []byte) {
 	t.Helper()
-	hook := func(name, resource string, ops ...admissionregistrationv1.OperationType) admissionregistrationv1.ValidatingWebhook {
-		return admissionregistrationv1.ValidatingWebhook{
-			Name:         name + ".example.com",
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new(url + "/" + name), CABundle: ca},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: ops,
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
-			}},
-			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "default"}},
-			FailurePolicy:           new(admissionregistrationv1.Fail),
-			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-		}
-	}
-	hooks := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "references"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{
-		hook("exists", "configmaps", admissionregistrationv1.Create, admissionregistrationv1.Update),
-		hook("unused", "secrets", admissionregistrationv1.Delete),
-	}}
-	_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hooks, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	webhooktest.Register(t, config, url, ca, `
+kind: ValidatingWebhookConfiguration
+metadata: {name: references}
+webhooks:
+- name: exists.example.com
+  clientConfig: {url: /exists}
+  rules: [{operations: [CREATE, UPDATE], apiGroups: [""], apiVersions: [v1], resources: [configmaps]}]
+  namespaceSelector: &default {matchLabels: {kubernetes.io/metadata.name: default}}
+- name: unused.example.com
+  clientConfig: {url: /unused}
+  rules: [{operations: [DELETE], apiGroups: [""], apiVersions: [v1], resources: [secrets]}]
+  namespaceSelector: *default
+`)
 }

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,13 +24,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 	testingcache "k8s.io/client-go/tools/cache/testing"
-	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // All missing references are named with their fields.
@@ -166,16 +165,6 @@ func TestExists_ImpossibleName(t *testing.T) {
 		if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil || len(asked.was()) > 0 {
 			t.Errorf("%s: %v after %v (-want +got):\n%s", name, err, asked.was(), diff)
 		}
-	}
-}
-
-// An impossible name that was there before stays. Another user has written it, perhaps before
-// the webhook was there.
-func TestExists_OldImpossibleName(t *testing.T) {
-	h := newHandler(t, admission.Validate(reference.Exists(target(t, reference.Namespaced(secrets), holding(), &live{}), secretsOf)))
-	old := pizza("margherita", "other/..")
-	if got := ask(t, h, request{old: old, pizza: old}); got != "allowed" {
-		t.Error(got)
 	}
 }
 
@@ -452,59 +441,39 @@ func TestTarget_StoppedInformer(t *testing.T) {
 	}
 }
 
-// An update answers for its new references alone.
+// An update answers for its new references alone. An old one may have a name that is impossible now, or lead to another
+// namespace, because another user has written it, perhaps before the webhook was there.
 func TestExists_Update(t *testing.T) {
-	known := func() *reference.Target {
-		return target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{})
-	}
-	withLabel := pizza("margherita", "tomato", "vanished")
-	withLabel.Labels = map[string]string{"eaten": "by-nobody"}
-	old := pizza("margherita", "vanished", "tomato")
-	for name, c := range map[string]struct {
-		request request
-		want    string
-	}{
-		"a label, and another order": {request: request{old: old, pizza: withLabel}, want: "allowed"},
-		"a new reference": {request: request{old: old, pizza: pizza("margherita", "vanished", "nails")},
-			want: `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[1].name: Not found: "nails"`},
-		"a creation": {request: request{pizza: withLabel},
-			want: `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[1].name: Not found: "vanished"`},
-	} {
-		h := newHandler(t, admission.Validate(reference.Exists(known(), toppingsOf)))
-		if got := ask(t, h, c.request); got != c.want {
-			t.Errorf("%s: got %s, want %s", name, got, c.want)
-		}
-	}
-}
-
-// A reference that is no longer optional is new.
-func TestExists_NoLongerOptional(t *testing.T) {
-	known := target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{})
-	required := func(p *v1beta1.Pizza) []reference.Ref {
+	ofToppings := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{}), func(p *v1beta1.Pizza) []reference.Ref {
 		if p.Labels["optional"] != "" {
 			return optional(toppingsOf)(p)
 		}
 		return toppingsOf(p)
+	})
+	ofSecrets := reference.Exists(target(t, reference.Namespaced(secrets), holding(), &live{}), secretsOf)
+	labelled := func(p *v1beta1.Pizza, label string) *v1beta1.Pizza {
+		p.Labels = map[string]string{label: "yes"}
+		return p
 	}
-	old := pizza("margherita", "nails")
-	old.Labels = map[string]string{"optional": "yes"}
-	h := newHandler(t, admission.Validate(reference.Exists(known, required)))
-	want := `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[0].name: Not found: "nails"`
-	if got := ask(t, h, request{old: old, pizza: pizza("margherita", "nails")}); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-// A reference to another namespace that was there before stays.
-func TestExists_OldCrossing(t *testing.T) {
-	known := target(t, reference.Namespaced(secrets), holding(), &live{})
-	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf)))
-	old := pizza("margherita", "other/oven")
-	if got := ask(t, h, request{old: old, pizza: old}); got != "allowed" {
-		t.Error(got)
-	}
-	if got := ask(t, h, request{old: old, pizza: pizza("margherita", "other/oven", "third/oven")}); !strings.Contains(got, `spec.toppings[1].name: Forbidden: `) {
-		t.Error(got)
+	const invalid = `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: `
+	old := pizza("margherita", "vanished", "tomato")
+	for name, c := range map[string]struct {
+		check   func(context.Context, *v1beta1.Pizza) (field.ErrorList, error)
+		request request
+		want    string
+	}{
+		"a label, and another order": {ofToppings, request{old: old, pizza: labelled(pizza("margherita", "tomato", "vanished"), "eaten")}, "allowed"},
+		"a new reference":            {ofToppings, request{old: old, pizza: pizza("margherita", "vanished", "nails")}, invalid + `spec.toppings[1].name: Not found: "nails"`},
+		"a creation":                 {ofToppings, request{pizza: pizza("margherita", "tomato", "vanished")}, invalid + `spec.toppings[1].name: Not found: "vanished"`},
+		"no longer optional":         {ofToppings, request{old: labelled(pizza("margherita", "nails"), "optional"), pizza: pizza("margherita", "nails")}, invalid + `spec.toppings[0].name: Not found: "nails"`},
+		"an old impossible name":     {ofSecrets, request{old: pizza("margherita", "other/.."), pizza: pizza("margherita", "other/..")}, "allowed"},
+		"an old other namespace":     {ofSecrets, request{old: pizza("margherita", "other/oven"), pizza: pizza("margherita", "other/oven")}, "allowed"},
+		"a new other namespace": {ofSecrets, request{old: pizza("margherita", "other/oven"), pizza: pizza("margherita", "other/oven", "third/oven")},
+			invalid + `spec.toppings[1].name: Forbidden: objects in namespace "default" may not name secrets in namespace "third"`},
+	} {
+		if got := ask(t, newHandler(t, admission.Validate(c.check)), c.request); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
 	}
 }
 
@@ -588,12 +557,11 @@ func outOfFlour() { panic("out of flour") }
 func TestExists_PanicOfThePolicyIsUndecided(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	check := reference.Exists(known, secretsOf, reference.CrossNamespace(func(context.Context, string, cache.ObjectName) (bool, error) { outOfFlour(); return true, nil }))
-	var log []string
-	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{}))
+	ctx, log := logcheck.Record(t.Context())
 	_, err := check(ctx, pizza("x", "a/b"))
 	const want = `spec.toppings[0].name: cannot check secrets "a/b": panic: out of flour`
-	if !isFinal(err) || err.Error() != want || !strings.Contains(fmt.Sprint(log), "reference_test.outOfFlour") {
-		t.Errorf("got %v, and the log %q", err, log)
+	if !isFinal(err) || err.Error() != want || !strings.Contains(fmt.Sprint(log()), "reference_test.outOfFlour") {
+		t.Errorf("got %v, and the log %q", err, log())
 	}
 }
 

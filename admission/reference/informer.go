@@ -23,8 +23,7 @@ type Informer interface {
 
 // Unwatched accepts an informer that was not created by [NewInformer], such as an informer of a
 // client-go factory. While the watch of the informer is broken, which lasts for up to a minute
-// after a restart of the API server, the checks answer from outdated objects, and return no error
-// (client-go/tools/cache/reflector.go, defaultBackoffMax).
+// after a restart of the API server, the checks answer from outdated objects, and return no error.
 func Unwatched(i Informer) Informer { return unwatched{i} }
 
 type unwatched struct{ Informer }

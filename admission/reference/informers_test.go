@@ -158,9 +158,7 @@ func TestInformer_MetadataOnly(t *testing.T) {
 	decides(t, exists, object("Pizza", "default", "x", "tomato"))
 	decides(t, exists, object("Pizza", "default", "x", "nails"), `metadata.annotations[example.com/topping]: Not found: "nails"`)
 	get := reference.Metadata(client, toppingVersion)
-	if err := get(t.Context(), "shop", "tomato"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, get(t.Context(), "shop", "tomato"))
 	var reads []clienttesting.GetActionImpl
 	for _, action := range client.Actions() {
 		if get, ok := action.(clienttesting.GetActionImpl); ok {

@@ -278,7 +278,7 @@ func TestNotReferenced_APIServerRestart(t *testing.T) {
 	mux.Handle("/exists", admission.NewHandler(s, admission.Validate(reference.Exists(o.secrets, secretsOfConfigMap))))
 	mux.Handle("/unused", admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*corev1.Secret](o.configMaps))))
 	url, ca := webhooktest.Serve(t, mux)
-	registerReferences(t, o.client, url, ca)
+	registerReferences(t, cp.Config(), url, ca)
 	const count = 200
 	name := func(i int) string { return fmt.Sprintf("secret-%d", i) }
 	for i := range count {

@@ -196,9 +196,7 @@ func TestNotReferenced_UnsyncedInformer(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	informer.synced = true
-	if err := pizzasOf.Ready(nil); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, pizzasOf.Ready(nil))
 }
 
 // An informer of another type is an error, and does not count as one without users.

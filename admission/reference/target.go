@@ -34,10 +34,8 @@ type Target struct {
 // context is done, and be safe for concurrent use.
 type Getter func(ctx context.Context, namespace, name string) error
 
-// The limits of a Target's live reads, like QPS and Burst of rest.Config. Reads above the limits are
-// delayed. The limits are shared by all users: a user who exhausts them with nonexistent names delays
-// only checks of targets that are missing from the informer, or all checks while the informer's watch is
-// broken.
+// The limits of a Target's live reads. A user who exhausts them with nonexistent names delays only checks
+// of targets that are missing from the informer, or all checks while the informer's watch is broken.
 const (
 	readsPerSecond = 20
 	readBurst      = 100
@@ -46,8 +44,8 @@ const (
 // NewTarget returns a Target of the resource. The Target registers an event handler with the
 // informer, which you start, and uses 62 bytes of memory to remember the name of each object. If a
 // name is missing from the informer, or the informer may be outdated, the Getter queries the API
-// server; see [Metadata]. A Target makes 20 live reads a second, with a burst of 100, and delays others. A
-// request whose wait would exceed the time limit of [Exists] is left undecided with code 429.
+// server; see [Metadata]. A request that would wait for the limit of these queries for longer than the time
+// limit of [Exists] is left undecided with code 429.
 //
 // NewTarget returns an error if the informer was not created by [NewInformer] or rejects the event
 // handler.

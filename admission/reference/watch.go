@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// redial is the least time between two attempts to reach an API server. The reflector would wait for up to a minute (client-go/tools/cache/reflector.go,
-	// defaultBackoffMax).
+	// redial is the least time between two attempts to reach an API server.
 	redial = time.Second
 	// catchUp is how long a watch that was interrupted for longer may need to deliver the events
 	// that it missed.
@@ -36,7 +35,8 @@ const (
 // call it in InformerFor of a client-go factory.
 //
 // While the API server cannot be reached, the informer tries to connect every one to two seconds,
-// where an informer of client-go waits for up to a minute.
+// where an informer of client-go waits for up to a minute (client-go/tools/cache/reflector.go,
+// defaultBackoffMax).
 func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	w := &watcher{lw: cache.ToListerWatcherWithContext(lw), since: time.Now()}
 	observed := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}, lw)

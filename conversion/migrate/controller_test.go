@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	svmv1 "k8s.io/api/storagemigration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,12 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
-	boxes "github.com/crdkit/crdkit/test/migratetest"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // control runs a controller for the boxes, with the least rights, until the test ends.
@@ -49,7 +49,7 @@ func (w *warehouse) control(ctx context.Context, patience time.Duration) {
 // migrated waits until only v1 is stored.
 func (w *warehouse) migrated() {
 	w.t.Helper()
-	boxes.Eventually(w.t, "only v1 is stored", func() error {
+	expect.Eventually(w.t, func() error {
 		if stored := w.StoredVersions(); !slices.Equal(stored, []string{"v1"}) {
 			return fmt.Errorf("status.storedVersions is %v, want [v1]", stored)
 		}
@@ -80,7 +80,7 @@ func (w *warehouse) manage(most int) {
 	client, err := kubernetes.NewForConfig(w.Config)
 	expect.NoError(w.t, err)
 	ctx := w.t.Context()
-	boxes.Eventually(w.t, "a migration is asked for", func() error {
+	expect.Eventually(w.t, func() error {
 		if len(w.migrations()) != 1 {
 			return fmt.Errorf("migrations: there are %d, want 1", len(w.migrations()))
 		}
@@ -173,22 +173,20 @@ func TestController_NoDefinition(t *testing.T) {
 	crds := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	definition := w.Definition()
 	expect.NoError(t, crds.Delete(t.Context(), w.CRD, metav1.DeleteOptions{}))
-	boxes.Eventually(t, "the definition has gone", func() error {
+	expect.Eventually(t, func() error {
 		_, err := crds.Get(t.Context(), w.CRD, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("definition %s still exists: %v", w.CRD, err)
 		}
 		return nil
 	})
-	lines := make(chan string, 100)
-	w.control(klog.NewContext(t.Context(), funcr.New(func(_, args string) { lines <- args }, funcr.Options{})), 0)
+	ctx, lines := logcheck.Record(t.Context())
+	w.control(ctx, 0)
 	want := `"level"=0 "msg"="The CustomResourceDefinition does not exist; its stored objects are migrated once it is created" "customResourceDefinition"="` + w.CRD + `"`
-	if line := <-lines; line != want {
-		t.Errorf("got %s, want %s", line, want)
-	}
+	expect.EventuallyTrue(t, "it says so", func() bool { return len(lines()) > 0 })
 	time.Sleep(time.Second) // in which the watch begins, and wakes the controller
-	if len(lines) > 0 {
-		t.Errorf("it also says %s", <-lines)
+	if diff := cmp.Diff([]string{want}, lines()); diff != "" {
+		t.Errorf("the log (-want +got):\n%s", diff)
 	}
 	delete(definition.Object, "status")
 	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"} {
@@ -196,7 +194,7 @@ func TestController_NoDefinition(t *testing.T) {
 	}
 	_, err = crds.Create(t.Context(), definition, metav1.CreateOptions{})
 	expect.NoError(t, err)
-	boxes.Eventually(t, "boxes are served", func() error {
+	expect.Eventually(t, func() error {
 		_, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{})
 		return err
 	})

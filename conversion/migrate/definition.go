@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -198,22 +197,18 @@ func (m *migrator) patch(ctx context.Context, d *definition, op operation, subre
 
 // annotate writes the checkpoint; nil removes it.
 func (m *migrator) annotate(ctx context.Context, d *definition, c *checkpoint) error {
-	if c == nil {
-		if _, ok := d.Annotations[checkpointAnnotation]; !ok {
-			return nil
+	annotations := map[string]string{}
+	maps.Copy(annotations, d.Annotations)
+	delete(annotations, checkpointAnnotation)
+	if c != nil {
+		text, err := json.Marshal(c)
+		if err != nil {
+			return err
 		}
-		return m.patch(ctx, d, operation{Op: "remove", Path: annotationsPath + "/" + strings.ReplaceAll(checkpointAnnotation, "/", "~1")})
+		annotations[checkpointAnnotation] = string(text)
 	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
+	if maps.Equal(annotations, d.Annotations) {
+		return nil
 	}
-	annotations := maps.Clone(d.Annotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[checkpointAnnotation] = string(text)
-	return m.patch(ctx, d, operation{"add", annotationsPath, annotations})
+	return m.patch(ctx, d, operation{"add", "/metadata/annotations", annotations})
 }
-
-const annotationsPath = "/metadata/annotations"

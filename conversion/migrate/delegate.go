@@ -72,7 +72,7 @@ func (m *migrator) harmless(ctx context.Context, d *definition) (bool, error) {
 				return o, err
 			}
 		}
-		return m.rehearse(ctx, d, obj, patchOf(obj, nil), nil)
+		return m.rehearse(ctx, d, obj, nil)
 	})
 	if err == nil && report.Failed > 0 {
 		klog.FromContext(ctx).Info("The StorageVersionMigration API would harm objects; they are rewritten without it", "objects", report.Failed, "problem", logtext.Text(report.Problems[0].Error()))

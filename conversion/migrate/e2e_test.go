@@ -21,7 +21,6 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
-	warehouses "github.com/crdkit/crdkit/test/migratetest"
 	"github.com/crdkit/crdkit/test/tier"
 )
 
@@ -242,13 +241,7 @@ func TestPruneManagedFields_OtherVersion(t *testing.T) {
 	expect.NoError(t, err)
 	_, err = w.run()
 	expect.NoError(t, err)
-	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1beta1" })
-	warehouses.Eventually(t, "v1 is not served", func() error {
-		if _, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("got %v", err)
-		}
-		return nil
-	})
+	w.serveOnly("v1beta1", "v1")
 	expect.ErrorContains(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.PruneManagedFields()), "the storage version v1 is not served")
 }
 
@@ -340,18 +333,12 @@ func TestRun_WritesStorageVersionOnly(t *testing.T) {
 	box := w.box("v1", "wide", map[string]any{"width": int64(5), "height": int64(6)})
 	_, err := w.Boxes("v1").Create(t.Context(), box, metav1.CreateOptions{})
 	expect.NoError(t, err)
-	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
-	warehouses.Eventually(t, "v1 is not served", func() error {
-		if _, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("got %v", err)
-		}
-		return nil
-	})
+	w.serveOnly("v1alpha1", "v1")
 	_, err = w.run()
 	expect.ErrorContains(t, err, "the storage version v1 is not served", "expected served: true")
 	w.stores("v1alpha1", "v1")
 	w.Change(func(v map[string]any) { v["served"] = true })
-	warehouses.Eventually(t, "v1 is served", func() error {
+	expect.Eventually(t, func() error {
 		now, err := w.Boxes("v1").Get(t.Context(), "wide", metav1.GetOptions{})
 		if err == nil {
 			box = now

@@ -1,24 +1,22 @@
 package migrate_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
 	boxes "github.com/crdkit/crdkit/test/migratetest"
+	"github.com/crdkit/crdkit/test/rbac"
 )
 
 // warehouse is the fixture of these tests.
@@ -59,45 +57,11 @@ func withoutStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 // user returns the config of a user with these rights alone.
 func (w *warehouse) user(name string, rules []rbacv1.PolicyRule) *rest.Config {
 	w.t.Helper()
-	ctx := w.t.Context()
-	admin, err := kubernetes.NewForConfig(w.Config)
-	expect.NoError(w.t, err)
-	_, err = admin.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
-	expect.NoError(w.t, err)
-	_, err = admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
-	}, metav1.CreateOptions{})
-	expect.NoError(w.t, err)
+	rbac.Grant(w.t, w.Config, "", name, rules...)
 	config, err := controlplane.Shared(w.t).User(name)
 	expect.NoError(w.t, err)
 	config.QPS = -1
-	boxes.Eventually(w.t, "the rules are known", func() error {
-		for _, r := range rules {
-			for _, verb := range r.Verbs {
-				if !allowed(w.t, config, verb, r) {
-					return fmt.Errorf("%s may not %s %v", name, verb, r)
-				}
-			}
-		}
-		return nil
-	})
 	return config
-}
-
-// allowed reports whether a user may do something.
-func allowed(t *testing.T, config *rest.Config, verb string, rule rbacv1.PolicyRule) bool {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(config)
-	expect.NoError(t, err)
-	resource, sub, _ := strings.Cut(rule.Resources[0], "/")
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Verb: verb, Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Name: strings.Join(rule.ResourceNames, ""),
-	}}}
-	review, err = client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	return review.Status.Allowed
 }
 
 // box returns a box in a version, with a spec if there is one.
@@ -113,6 +77,16 @@ func (w *warehouse) box(version, name string, spec map[string]any) *unstructured
 func (w *warehouse) patch(version, name, patch string) error {
 	_, err := w.Boxes(version).Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
+}
+
+// serveOnly serves no other version, and waits until another one is not served.
+func (w *warehouse) serveOnly(version, other string) {
+	w.t.Helper()
+	w.Change(func(v map[string]any) { v["served"] = v["name"] == version })
+	expect.EventuallyTrue(w.t, other+" is not served", func() bool {
+		_, err := w.Boxes(other).List(w.t.Context(), metav1.ListOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 // stores fails the test if status.storedVersions has other versions.

@@ -2,10 +2,8 @@ package migrate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,43 +47,18 @@ func ownersOf(claims []metav1.ManagedFieldsEntry) []string {
 // server ignores managedFields there (decodeLiveOrNew,
 // apimachinery/pkg/util/managedfields/internal/fieldmanager.go).
 func (m *migrator) claim(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, claims []metav1.ManagedFieldsEntry) (outcome, error) {
-	for attempt := 0; ; attempt++ {
-		now, o, err := m.claimOnce(ctx, d, obj, claims)
-		if now == nil {
-			return o, err
-		}
-		if d.kept(claims, now) {
-			return rewritten, nil
-		}
-		if attempt == maxConflicts {
-			return failed, errors.New("metadata.managedFields: the API server drops them, since it cannot convert the object to each version that they name: fix that conversion")
-		}
-		if err := pause(ctx, 100*time.Millisecond<<attempt); err != nil {
-			return failed, err
+	fields := any(claims)
+	if len(claims) == 0 {
+		fields = []any{map[string]any{}} // an empty list would change nothing
+	}
+	return d.untilKept(ctx, claims, func() (*metav1.PartialObjectMetadata, outcome, error) {
+		now, o, err := m.tryUnchanged(ctx, d, obj, patchOf(obj, fields), true)
+		if now != nil && d.kept(claims, now) && !m.dryRun {
+			now, o, err = m.tryUnchanged(ctx, d, obj, patchOf(obj, fields), false)
 		}
 		obj = now // a dry run returns the resourceVersion that is stored
-	}
-}
-
-// claimOnce makes one attempt. It returns the object as it is or would be after the write,
-// or nil and the outcome.
-func (m *migrator) claimOnce(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, claims []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, outcome, error) {
-	patch := patchOf(obj, claims)
-	if len(claims) == 0 {
-		patch = patchOf(obj, []any{map[string]any{}}) // an empty list would change nothing
-	}
-	for dryRun := true; ; dryRun = false {
-		now, o, err := m.try(ctx, d, obj, patch, dryRun)
-		if now == nil {
-			return nil, o, err
-		}
-		if err := wouldChange(changes(obj, now)); err != nil {
-			return nil, failed, err
-		}
-		if !dryRun || m.dryRun || !d.kept(claims, now) {
-			return now, 0, nil
-		}
-	}
+		return now, o, err
+	})
 }
 
 // forget removes the claims of a version from an object, which other clients may write

@@ -154,7 +154,7 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 		return m.object(ctx, d, since, l)
 	})
 	if err == nil && report.Failed > 0 {
-		err = report.refusal(old)
+		err = report.refusal("status.storedVersions keeps %s: %d of %d objects could not be rewritten in %s", strings.Join(old, ", "), report.Failed, report.Done(), d.storage)
 	}
 	if err != nil {
 		if _, away := errors.AsType[*unreachableError](err); ctx.Err() == nil && !away {
@@ -271,10 +271,16 @@ type refused struct{ error }
 func (e refused) Is(target error) bool { return target == ErrRefused }
 func (e refused) Unwrap() error        { return e.error }
 
-// refusal returns an error for the objects that are still stored in an old version.
-func (r *Report) refusal(old []string) error {
-	text := fmt.Sprintf("status.storedVersions keeps %s: %d of %d objects could not be rewritten in %s: fix them, or what refuses them, and run again", strings.Join(old, ", "), r.Failed, r.Done(), r.Storage)
-	return refused{errors.Join(append([]error{errors.New(text)}, r.errs()...)...)}
+// refusal returns an error that says what is left to do, and all problems.
+func (r *Report) refusal(format string, args ...any) error {
+	errs := []error{fmt.Errorf(format+": fix them, or what refuses them, and run again", args...)}
+	for _, p := range r.Problems {
+		errs = append(errs, p)
+	}
+	if more := r.Failed - int64(len(r.Problems)); more > 0 {
+		errs = append(errs, fmt.Errorf("and %d more", more))
+	}
+	return refused{errors.Join(errs...)}
 }
 
 var errTooMany = errors.New("a hundred objects in a row failed")

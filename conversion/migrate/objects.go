@@ -41,8 +41,7 @@ func (m *migrator) objects(ctx context.Context, d *definition, report *Report, f
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				var out *unreachableError
-				if errors.As(err, &out) {
+				if _, away := errors.AsType[*unreachableError](err); away {
 					return err
 				}
 				if err := counts.count(o, Problem{Namespace: l.Namespace, Name: l.Name, Err: err}); err != nil {

@@ -72,9 +72,8 @@ func DryRun() Option {
 // A manager that uses server-side apply keeps its fields if you first let it apply once in another
 // version. A manager that uses update cannot move to another version.
 //
-// The entries must be removed, because the API server cannot convert objects to a missing version:
-// up to v1.36, each server-side apply of an object whose managedFields contain it fails, and any
-// other write drops all its managedFields.
+// If the entries stayed, up to v1.36 each server-side apply of the object would fail, and any other
+// write would drop all its managedFields.
 //
 // Only requests for the resource itself can write managedFields, so admission is called. If it
 // would refuse or change an object, Remove leaves the object unchanged, and does not remove the

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 )
@@ -49,18 +48,6 @@ func objectName(namespace, name string) string {
 
 // Unwrap returns Err.
 func (p Problem) Unwrap() error { return p.Err }
-
-// errs returns the problems as errors.
-func (r *Report) errs() []error {
-	var errs []error
-	for _, p := range r.Problems {
-		errs = append(errs, p)
-	}
-	if more := r.Failed - int64(len(r.Problems)); more > 0 {
-		errs = append(errs, fmt.Errorf("and %d more", more))
-	}
-	return errs
-}
 
 const (
 	maxProblems = 100 // that are kept

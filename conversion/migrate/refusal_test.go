@@ -3,12 +3,12 @@ package migrate_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,12 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/expect"
-	boxes "github.com/crdkit/crdkit/test/migratetest"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -30,25 +28,15 @@ func (w *warehouse) hook(resource string, f webhook) {
 	w.t.Helper()
 	_, sub, _ := strings.Cut(resource, "/")
 	url, ca := webhooktest.Serve(w.t, admission.NewHandler(runtime.NewScheme(), f.options(w, sub)...))
-	client, err := kubernetes.NewForConfig(w.Config)
-	expect.NoError(w.t, err)
-	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(w.t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: w.Plural},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:                    "guard." + w.Group,
-			AdmissionReviewVersions: []string{"v1"},
-			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
-			}},
-		}},
-	}, metav1.CreateOptions{})
-	expect.NoError(w.t, err)
-	boxes.Eventually(w.t, "the webhook is called", func() error {
-		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
-		if err == nil {
+	webhooktest.Register(w.t, w.Config, url, ca, fmt.Sprintf(`
+kind: MutatingWebhookConfiguration
+metadata: {name: %s}
+webhooks:
+- name: guard.%s
+  rules: [{operations: [UPDATE], apiGroups: [%[2]s], apiVersions: ["*"], resources: [%[3]s]}]
+`, w.Plural, w.Group, resource))
+	expect.Eventually(w.t, func() error {
+		if w.tried("canary", `{"metadata":{}}`, strings.Split(resource, "/")[1:]...) == nil {
 			return errors.New("canary was not refused")
 		}
 		return nil
@@ -69,10 +57,13 @@ func (w *warehouse) unhook(name string, subresources ...string) {
 	client, err := kubernetes.NewForConfig(w.Config)
 	expect.NoError(w.t, err)
 	expect.NoError(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.Plural, metav1.DeleteOptions{}))
-	boxes.Eventually(w.t, name+" is not refused", func() error {
-		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, subresources...)
-		return err
-	})
+	expect.Eventually(w.t, func() error { return w.tried(name, `{"metadata":{}}`, subresources...) })
+}
+
+// tried returns the error of a patch in a dry run.
+func (w *warehouse) tried(name, patch string, subresources ...string) error {
+	_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{"All"}}, subresources...)
+	return err
 }
 
 func (w *warehouse) delete(name string) {
@@ -216,9 +207,8 @@ func TestRun_AdmissionRefuses(t *testing.T) {
 			}
 			expect.NoError(t, unstructured.SetNestedField(v, int64(5), "schema", "openAPIV3Schema", "properties", "spec", "properties", "width", "minimum"))
 		})
-		boxes.Eventually(t, "the schema is there", func() error {
-			_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00009", types.MergePatchType, []byte(`{"spec":{"width":4}}`), metav1.PatchOptions{DryRun: []string{"All"}})
-			if err == nil {
+		expect.Eventually(t, func() error {
+			if w.tried("box-00009", `{"spec":{"width":4}}`) == nil {
 				return errors.New("a narrow box is taken")
 			}
 			return nil

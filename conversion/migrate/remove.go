@@ -107,8 +107,7 @@ func (m *migrator) forgetAll(ctx context.Context, d *definition, version string)
 	if err != nil || report.Failed == 0 {
 		return err
 	}
-	text := fmt.Sprintf("%s stays in managedFields of %d of %d objects: fix them, or what refuses them, and run again", version, report.Failed, report.Done())
-	return refused{errors.Join(append([]error{errors.New(text)}, report.errs()...)...)}
+	return report.refusal("%s stays in managedFields of %d of %d objects", version, report.Failed, report.Done())
 }
 
 // owner is an owner of fields of objects in a version.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/expect"
-	boxes "github.com/crdkit/crdkit/test/migratetest"
 )
 
 func (w *warehouse) versions() []string {
@@ -77,7 +76,7 @@ func TestRemove_VersionNobodyNeeds(t *testing.T) {
 	if diff := cmp.Diff(before, w.spec()); diff != "" {
 		t.Error(diff)
 	}
-	boxes.Eventually(t, "v1alpha1 has gone", func() error {
+	expect.Eventually(t, func() error {
 		_, err := w.Boxes("v1alpha1").List(t.Context(), metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // script is an API server that answers the lists of one resource as it is told, and
@@ -41,6 +42,10 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked = append(s.asked, fmt.Sprintf("%s limit=%s continue=%s", r.URL.Path, q.Get("limit"), q.Get("continue")))
 	answer := s.answers[0]
 	s.answers = s.answers[1:]
+	reply(w, answer)
+}
+
+func reply(w http.ResponseWriter, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	if status, ok := answer.(metav1.Status); ok {
 		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
@@ -215,7 +220,6 @@ func TestTally_EverythingFails(t *testing.T) {
 func TestRewrite_ObjectGone(t *testing.T) {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "3"}}
 	status := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "boxes"}, "a").ErrStatus
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	for name, c := range map[string]struct {
 		version string
 		answer  http.HandlerFunc
@@ -223,11 +227,7 @@ func TestRewrite_ObjectGone(t *testing.T) {
 	}{
 		"a path, when it is rewritten":  {"v1", http.NotFound, failed},
 		"a path, when it is read again": {"v1alpha1", http.NotFound, failed},
-		"an object": {"v1", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusNotFound)
-			_ = json.NewEncoder(w).Encode(status)
-		}, gone},
+		"an object":                     {"v1", func(w http.ResponseWriter, _ *http.Request) { reply(w, status) }, gone},
 	} {
 		subtest(t, name, func(t *testing.T) {
 			m := migratorOf(t, &rest.Config{Transport: inMemory{c.answer}})
@@ -300,16 +300,14 @@ func TestRetry_OnlySilenceMeansAway(t *testing.T) {
 			return nil
 		}, false, 50 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := migratorOf(t, &rest.Config{}, Rate(0))
-				begin := time.Now()
-				err := m.insist(t.Context(), func() error { return c.answer(time.Since(begin)) })
-				var away *unreachableError
-				if took := time.Since(begin); errors.As(err, &away) != c.away || took < c.took || took > c.took+10*time.Second {
-					t.Errorf("got %v after %s", err, took)
-				}
-			})
+		subtest(t, name, func(t *testing.T) {
+			m := migratorOf(t, &rest.Config{}, Rate(0))
+			begin := time.Now()
+			err := m.insist(t.Context(), func() error { return c.answer(time.Since(begin)) })
+			var away *unreachableError
+			if took := time.Since(begin); errors.As(err, &away) != c.away || took < c.took || took > c.took+10*time.Second {
+				t.Errorf("got %v after %s", err, took)
+			}
 		})
 	}
 }
@@ -317,14 +315,14 @@ func TestRetry_OnlySilenceMeansAway(t *testing.T) {
 // Retries are logged at once, and then every five seconds.
 func TestRetry_Logged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var lines []string
-		ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+		ctx, logged := logcheck.Record(t.Context())
 		m := migratorOf(t, &rest.Config{}, Rate(0))
 		begin := time.Now()
 		if err := m.insist(ctx, func() error { return errors.New("connection reset") }); err == nil {
 			t.Fatal("there is no error")
 		}
 		want := `"level"=0 "msg"="A request failed and is sent again" "customResourceDefinition"="boxes.example.com" "err"="connection reset"`
+		lines := logged()
 		if most := int(time.Since(begin)/retryLog) + 1; len(lines) < 7 || len(lines) > most || lines[0] != want {
 			t.Errorf("%d lines, want 7 to %d, as %s: %s", len(lines), most, want, lines)
 		}
@@ -335,13 +333,11 @@ func TestRetry_Logged(t *testing.T) {
 func TestNow_UnreadableVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := migratorOf(t, &rest.Config{Transport: inMemory{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
 			if strings.Contains(r.URL.Path, "/v1/") {
-				w.WriteHeader(http.StatusInternalServerError)
-				_ = json.NewEncoder(w).Encode(apierrors.NewInternalError(errors.New("conversion webhook failed")).Status())
+				reply(w, apierrors.NewInternalError(errors.New("conversion webhook failed")).ErrStatus)
 				return
 			}
-			_ = json.NewEncoder(w).Encode(page("", "a"))
+			reply(w, page("", "a"))
 		})}}, Rate(0))
 		d := boxes()
 		begin := time.Now()

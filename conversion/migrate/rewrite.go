@@ -16,14 +16,14 @@ import (
 
 // rewrite writes an object as it is.
 func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (outcome, error) {
-	patch, claims := patchOf(obj, nil), d.claims(obj)
+	claims := d.claims(obj)
 	_, subresources := d.target()
 	if m.dryRun || len(subresources) == 0 || d.converts(claims) {
-		if o, err := m.rehearse(ctx, d, obj, patch, subresources); o != rewritten || m.dryRun {
+		if o, err := m.rehearse(ctx, d, obj, subresources); o != rewritten || m.dryRun {
 			return o, err
 		}
 	}
-	now, o, err := m.try(ctx, d, obj, patch, false, subresources...)
+	now, o, err := m.try(ctx, d, obj, patchOf(obj, nil), false, subresources...)
 	if now == nil {
 		return o, err
 	}
@@ -48,45 +48,52 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	return failed, fmt.Errorf("metadata.managedFields: dropped by the API server when rewritten in %s, and the object has been written since", d.storage)
 }
 
-// rehearse tests with dryRun whether a rewrite changes more than the version in which the
-// object is stored:
-//
-//   - A mutating webhook of the resource gets an update, and may change an object that it
-//     has never seen. Its changes would increase the generation: without a status
-//     subresource, all changes except for metadata do
-//     (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate).
-//   - Up to v1.36 the API server drops all managedFields at any write for which it cannot
-//     convert the object to each version in them (UpdateNoErrors,
-//     apimachinery/pkg/util/managedfields/internal/fieldmanager.go). If such a version does
-//     not exist any longer, they are lost in any case, and claim saves the others.
-//     Otherwise a webhook may have failed once, so the test is repeated.
-func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, patch []byte, subresources []string) (outcome, error) {
+// rehearse tests with dryRun whether a rewrite changes more than the version in which the object is
+// stored. Changes of a mutating webhook increase the generation, unless they are in the metadata
+// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate). For the dropped
+// managedFields, see UpdateNoErrors in apimachinery/pkg/util/managedfields/internal/fieldmanager.go. If
+// a version in them does not exist any longer, they are lost in any case, and claim saves the others.
+// Otherwise a webhook may have failed once, so the test is repeated.
+func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, subresources []string) (outcome, error) {
 	claims := d.claims(obj)
-	for attempt := 0; ; attempt++ {
-		would, o, err := m.try(ctx, d, obj, patch, true, subresources...)
-		if would == nil {
+	return d.untilKept(ctx, claims, func() (*metav1.PartialObjectMetadata, outcome, error) {
+		would, o, err := m.tryUnchanged(ctx, d, obj, patchOf(obj, nil), true, subresources...)
+		if would != nil && len(claims) < len(obj.ManagedFields) {
+			return nil, rewritten, nil
+		}
+		return would, o, err
+	})
+}
+
+// untilKept repeats an attempt until the object has these claims and no others after it. An attempt
+// returns the object, or nil and the outcome.
+func (d *definition) untilKept(ctx context.Context, claims []metav1.ManagedFieldsEntry, attempt func() (*metav1.PartialObjectMetadata, outcome, error)) (outcome, error) {
+	for n := 0; ; n++ {
+		now, o, err := attempt()
+		switch {
+		case now == nil:
 			return o, err
-		}
-		if err := wouldChange(changes(obj, would)); err != nil {
-			return failed, err
-		}
-		if len(claims) < len(obj.ManagedFields) || d.kept(claims, would) {
+		case d.kept(claims, now):
 			return rewritten, nil
-		}
-		if attempt == maxConflicts {
+		case n == maxConflicts:
 			return failed, fmt.Errorf("metadata.managedFields: the API server would drop them, since it cannot convert the object from %s to each version that they name: fix that conversion", d.storage)
 		}
-		if err := pause(ctx, 100*time.Millisecond<<attempt); err != nil {
+		if err := pause(ctx, 100*time.Millisecond<<n); err != nil {
 			return failed, err
 		}
 	}
 }
 
-func wouldChange(changes []string) error {
-	if len(changes) == 0 {
-		return nil
+// tryUnchanged is try, but fails if admission changes the object.
+func (m *migrator) tryUnchanged(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, patch []byte, dryRun bool, subresources ...string) (*metav1.PartialObjectMetadata, outcome, error) {
+	now, o, err := m.try(ctx, d, obj, patch, dryRun, subresources...)
+	if now == nil {
+		return nil, o, err
 	}
-	return fmt.Errorf("%s: admission would change them: let the webhook leave alone what is not changed, or exempt updates by %s in its matchConditions; any other write of the object migrates it too", strings.Join(changes, ", "), fieldManager)
+	if changes := changes(obj, now); len(changes) > 0 {
+		return nil, failed, fmt.Errorf("%s: admission would change them: let the webhook leave alone what is not changed, or exempt updates by %s in its matchConditions; any other write of the object migrates it too", strings.Join(changes, ", "), fieldManager)
+	}
+	return now, o, nil
 }
 
 // patchOf returns a merge patch that changes nothing, or only the managedFields.

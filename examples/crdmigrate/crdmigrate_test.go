@@ -85,7 +85,7 @@ func TestRun_Killed(t *testing.T) {
 	stage("migrating them, with a kill after a third")
 	first, _ := run(n / 3) // it needs two seconds for the rest, and is killed before
 	for done := 0; done < n/3; {
-		migratetest.Eventually(t, "it goes on", func() error {
+		expect.Eventually(t, func() error {
 			before := done
 			if done = rewritten(port); done == before {
 				return fmt.Errorf("%d of %d", done, n)
@@ -200,7 +200,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
 	step("error: migrate: CustomResourceDefinition "+w.CRD+": the storage version v1 is not served, expected served: true: a rewrite in v1alpha1 would lose what that has no field for\n2", "run", w.CRD)
 	w.Change(func(v map[string]any) { v["served"] = true })
-	migratetest.Eventually(t, "v1 is served", func() error {
+	expect.Eventually(t, func() error {
 		_, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{Limit: 1})
 		return err
 	})
@@ -213,7 +213,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 	}
 	rules(map[string]any{"rule": "self.metadata.name != 'box-00000' || oldSelf.metadata.name == ''", "message": "the box is sealed"})
 	for want, names := range map[string][]string{"1": {w.CRD}, "2": {w.CRD, "pallets.example.com"}} {
-		migratetest.Eventually(t, "a box is refused", func() error {
+		expect.Eventually(t, func() error {
 			got := run(append([]string{"run", "--dry-run"}, names...)...)
 			if !strings.Contains(got, `default/box-00000: Box.`+w.Group+` "box-00000" is invalid`) || !strings.HasSuffix(got, want) {
 				return fmt.Errorf("want a refusal and the exit code %s: %s", want, got)
@@ -222,7 +222,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 		})
 	}
 	rules()
-	migratetest.Eventually(t, "no box is refused", func() error {
+	expect.Eventually(t, func() error {
 		if got := run("run", w.CRD, "--dry-run"); !strings.HasSuffix(got, "\n0") {
 			return errors.New(got)
 		}

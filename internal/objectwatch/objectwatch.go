@@ -23,7 +23,7 @@ const (
 type Object struct {
 	Client dynamic.ResourceInterface
 	Name   string
-	// WatchRetry is the pause after a watch that failed.
+	// WatchRetry is the pause after a watch that failed. Without it, the object is not watched.
 	WatchRetry time.Duration
 	// Sync reads the object, and does what is due. It returns when to call it again at the latest,
 	// and a problem that is logged with Message.
@@ -38,7 +38,9 @@ type Object struct {
 func (o Object) Run(ctx context.Context, wake chan struct{}) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	watching.Go(func() { o.watch(ctx, wake) })
+	if o.WatchRetry > 0 {
+		watching.Go(func() { o.watch(ctx, wake) })
+	}
 	var log throttle
 	for ctx.Err() == nil {
 		again, problem := o.Sync(ctx)

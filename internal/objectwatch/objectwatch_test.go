@@ -4,18 +4,17 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // resource has a watch, or an error.
@@ -69,14 +68,8 @@ func TestRun_SyncsAtEachChange(t *testing.T) {
 
 func TestRun_LogsAndTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var log []string
-		logger := funcr.New(func(_, args string) {
-			mu.Lock()
-			defer mu.Unlock()
-			log = append(log, args)
-		}, funcr.Options{})
-		ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), 3500*time.Millisecond)
+		logged, lines := logcheck.Record(t.Context())
+		ctx, cancel := context.WithTimeout(logged, 3500*time.Millisecond)
 		defer cancel()
 		r := &resource{err: errors.New("forbidden")}
 		o := Object{Client: r, Name: "ca", WatchRetry: time.Second, Message: "Cannot sync", Sync: func(context.Context) (time.Duration, error) {
@@ -86,6 +79,7 @@ func TestRun_LogsAndTriesAgain(t *testing.T) {
 		if r.calls != 4 {
 			t.Errorf("it tried %d times in 3.5 seconds, want 4", r.calls)
 		}
+		log := lines()
 		all := strings.Join(log, "\n")
 		if len(log) != 2 || !strings.Contains(all, "forbidden") || !strings.Contains(all, "Cannot sync") || !strings.Contains(all, "conflict") {
 			t.Errorf("the log is %q, want a line about the watch and one of Sync", log)

@@ -1,15 +1,12 @@
 package report_test
 
 import (
-	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,62 +14,42 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crdkit/crdkit/internal/report"
+	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
-// client records the Events that are created, or refuses them.
-type client struct {
-	dynamic.Interface
-	dynamic.NamespaceableResourceInterface
-	err error
-
-	mu        sync.Mutex
-	namespace string
-	events    []corev1.Event
-}
-
-func (c *client) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+// newClient returns a client that creates Events, or fails with an error.
+func newClient(err error) *fake.FakeDynamicClient {
+	c := fake.NewSimpleDynamicClient(runtime.NewScheme())
+	c.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clienttesting.CreateAction).GetObject(), err
+	})
 	return c
 }
 
-func (c *client) Namespace(namespace string) dynamic.ResourceInterface {
-	c.namespace = namespace
-	return c
-}
-
-func (c *client) Create(_ context.Context, obj *unstructured.Unstructured, _ metav1.CreateOptions, _ ...string) (*unstructured.Unstructured, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return nil, c.err
+// events returns the Events that a client was asked to create.
+func events(t *testing.T, client *fake.FakeDynamicClient) (all []corev1.Event) {
+	t.Helper()
+	for _, action := range client.Actions() {
+		var event corev1.Event
+		obj := action.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured)
+		expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &event))
+		all = append(all, event)
 	}
-	var event corev1.Event
-	c.err = runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &event)
-	c.events = append(c.events, event)
-	return obj, c.err
-}
-
-// logger returns a context whose logger appends to lines.
-func logger(t *testing.T, lines *[]string) context.Context {
-	var mu sync.Mutex
-	return klog.NewContext(t.Context(), funcr.New(func(_, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		*lines = append(*lines, args)
-	}, funcr.Options{}))
+	return all
 }
 
 var crd = corev1.ObjectReference{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "pizzas.example.com"}
 
 func TestReport_LineEventAndCount(t *testing.T) {
-	var lines []string
-	c := &client{}
+	c := newClient(nil)
 	o := report.New(crd, "pizza-operator", "Broken", "Fixed", "Never")
-	ctx := logger(t, &lines)
+	ctx, logged := logcheck.Record(t.Context())
 	o.Report(ctx, c, "uid", report.Change{Reason: "Broken", Message: "It broke", Warning: errors.New("by hand"), Values: []any{"fieldManagers", []string{"kubectl"}}})
 	o.Wait()
 	o.Report(ctx, c, "uid", report.Change{Reason: "Fixed", Message: strings.Repeat("é", 1000)})
@@ -80,13 +57,14 @@ func TestReport_LineEventAndCount(t *testing.T) {
 	if diff := cmp.Diff([]string{
 		`"msg"="It broke" "error"="by hand" "reason"="Broken" "fieldManagers"=["kubectl"]`,
 		`"level"=0 "msg"="` + strings.Repeat("é", 1000) + `" "reason"="Fixed"`,
-	}, lines); diff != "" {
+	}, logged()); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
-	if len(c.events) != 2 || c.namespace != "default" {
-		t.Fatalf("%d Events in namespace %s", len(c.events), c.namespace)
+	created := events(t, c)
+	if len(created) != 2 || created[0].Namespace != "default" {
+		t.Fatalf("the Events are %+v", created)
 	}
-	e := c.events[0]
+	e := created[0]
 	crd := crd
 	crd.UID = "uid"
 	if diff := cmp.Diff(crd, e.InvolvedObject); diff != "" {
@@ -95,7 +73,7 @@ func TestReport_LineEventAndCount(t *testing.T) {
 	if e.Type != "Warning" || e.Message != "It broke: by hand; fieldManagers: [kubectl]" || e.Count != 1 || e.Source.Component != "pizza-operator" || e.FirstTimestamp.IsZero() {
 		t.Errorf("the Event is %+v", e)
 	}
-	if e := c.events[1]; e.Type != "Normal" || len(e.Message) != 1024 {
+	if e := created[1]; e.Type != "Normal" || len(e.Message) != 1024 {
 		t.Errorf("the Event has type %s and %d bytes", e.Type, len(e.Message))
 	}
 	totals := map[string]int{}
@@ -108,24 +86,24 @@ func TestReport_LineEventAndCount(t *testing.T) {
 
 func TestReport_RepetitionsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var lines []string
-		c := &client{}
+		c := newClient(nil)
 		o := report.New(crd, "pizza-operator", "Again", "Other")
-		ctx := logger(t, &lines)
+		ctx, logged := logcheck.Record(t.Context())
 		for range 3600 {
 			o.Report(ctx, c, "", report.Change{Reason: "Again", Message: "Again"})
 			time.Sleep(time.Second)
 		}
 		o.Report(ctx, c, "", report.Change{Reason: "Other", Message: "Other"})
 		o.Wait()
-		if len(lines) != len(c.events) || len(lines) < 15 || len(lines) > 25 {
-			t.Errorf("%d lines and %d Events in an hour", len(lines), len(c.events))
+		lines, created := logged(), events(t, c)
+		if len(lines) != len(created) || len(lines) < 15 || len(lines) > 25 {
+			t.Errorf("%d lines and %d Events in an hour", len(lines), len(created))
 		}
 		if last := lines[len(lines)-1]; !strings.Contains(last, "Other") {
 			t.Errorf("a change of another reason is not reported: %q", last)
 		}
 		total := 0
-		for _, e := range c.events {
+		for _, e := range created {
 			total += int(e.Count)
 			if e.Count > 1 && e.LastTimestamp.Sub(e.FirstTimestamp.Time) < time.Minute {
 				t.Errorf("%d changes from %s to %s", e.Count, e.FirstTimestamp, e.LastTimestamp)
@@ -138,13 +116,14 @@ func TestReport_RepetitionsAreLimited(t *testing.T) {
 }
 
 func TestReport_EventsForbidden(t *testing.T) {
-	var lines []string
-	c := &client{err: apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("no"))}
+	ctx, logged := logcheck.Record(t.Context())
+	c := newClient(apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("no")))
 	o := report.New(crd, "pizza-operator", "Broken")
 	for range 3 {
-		o.Report(logger(t, &lines), c, "", report.Change{Reason: "Broken", Message: "It broke"})
+		o.Report(ctx, c, "", report.Change{Reason: "Broken", Message: "It broke"})
 		o.Wait()
 	}
+	lines := logged()
 	if n := strings.Count(strings.Join(lines, "\n"), "Cannot create an Event"); n != 1 || len(lines) != 4 {
 		t.Errorf("the log is %q", lines)
 	}

@@ -156,8 +156,8 @@ type refusal struct{ *apierrors.StatusError }
 
 // Refused reports whether an error says that there is too little memory for a review.
 func Refused(err error) bool {
-	var r refusal
-	return errors.As(err, &r)
+	_, refused := errors.AsType[refusal](err)
+	return refused
 }
 
 func tooLarge(size, limit int64) error {

@@ -150,10 +150,7 @@ func TestMemory_GivenBack(t *testing.T) {
 		if w := post(h, padded(1<<20)); w.Code != 500 {
 			t.Fatalf("got %d %.200s", w.Code, w.Body)
 		}
-		r := httptest.NewRequest(http.MethodPost, "/", io.LimitReader(strings.NewReader(padded(1<<20)), 1<<20))
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != 400 {
+		if w := send(h, "/", io.LimitReader(strings.NewReader(padded(1<<20)), 1<<20), -1); w.Code != 400 {
 			t.Fatalf("got %d %.200s", w.Code, w.Body)
 		}
 	}
@@ -165,10 +162,7 @@ func TestMemory_PromisedBytes(t *testing.T) {
 	for range 100 {
 		body, client := io.Pipe()
 		defer client.Close()
-		r := httptest.NewRequest(http.MethodPost, "/", body)
-		r.Header.Set("Content-Type", "application/json")
-		r.ContentLength = 10 << 20
-		go h.ServeHTTP(httptest.NewRecorder(), r)
+		go send(h, "/", body, 10<<20)
 		_, _ = client.Write([]byte(question))
 	}
 	if w := post(h, padded(1<<20)); w.Code != 200 {
@@ -181,11 +175,8 @@ func TestMemory_UnknownLength(t *testing.T) {
 	h := protocol(nil).HandlerIn(64 << 20)
 	for _, size := range []int{0, 1, 4000, 4096, 5000, 100_000, 2 << 20} {
 		for _, length := range []int64{-1, 0, 10, int64(size), int64(size) + 1000} {
-			r := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader(padded(size)[:50]), strings.NewReader(padded(size)[50:])))
-			r.Header.Set("Content-Type", "application/json")
-			r.ContentLength = length
-			w := httptest.NewRecorder()
-			if h.ServeHTTP(w, r); w.Code != 200 || !strings.Contains(w.Body.String(), strings.Repeat("x", size)) {
+			w := send(h, "/", io.MultiReader(strings.NewReader(padded(size)[:50]), strings.NewReader(padded(size)[50:])), length)
+			if w.Code != 200 || !strings.Contains(w.Body.String(), strings.Repeat("x", size)) {
 				t.Errorf("%d bytes, Content-Length %d: got %d %.200s", size, length, w.Code, w.Body)
 			}
 		}

@@ -1,7 +1,6 @@
 package review
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -113,9 +112,8 @@ func (req *Request) read(r *http.Request) error {
 		n, err = r.Body.Read(req.body[len(req.body):cap(req.body)])
 		req.body = req.body[:len(req.body)+n]
 	}
-	var refused refusal
 	switch {
-	case errors.As(err, &refused):
+	case Refused(err):
 		return err
 	case err != io.EOF:
 		return apierrors.NewBadRequest(fmt.Sprintf("the body cannot be read: %v", err))

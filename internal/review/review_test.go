@@ -89,8 +89,14 @@ func withFailure(p review.Protocol) review.Protocol {
 }
 
 func post(h http.Handler, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	return send(h, "/", strings.NewReader(body), int64(len(body)))
+}
+
+// send posts a body with a Content-Length, which may be wrong.
+func send(h http.Handler, target string, body io.Reader, length int64) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, target, body)
 	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = length
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -280,9 +286,7 @@ func TestHandler_Timeout(t *testing.T) {
 			}
 			return []byte(`{}`), nil
 		}).HandlerIn(1 << 20)
-		r := httptest.NewRequest("POST", "/"+query, strings.NewReader(question))
-		r.Header.Set("Content-Type", "application/json")
-		h.ServeHTTP(httptest.NewRecorder(), r)
+		send(h, "/"+query, strings.NewReader(question), int64(len(question)))
 		if left > want || left < want-time.Second {
 			t.Errorf("%q leaves %s, want %s", query, left, want)
 		}
@@ -291,11 +295,7 @@ func TestHandler_Timeout(t *testing.T) {
 
 // The length that a request names is not believed.
 func TestHandler_WrongLength(t *testing.T) {
-	r := httptest.NewRequest("POST", "/", io.LimitReader(strings.NewReader(question), 20))
-	r.Header.Set("Content-Type", "application/json")
-	r.ContentLength = 900 << 10
-	w := httptest.NewRecorder()
-	protocol(nil).HandlerIn(1<<20).ServeHTTP(w, r)
+	w := send(protocol(nil).HandlerIn(1<<20), "/", io.LimitReader(strings.NewReader(question), 20), 900<<10)
 	if got := status(t, w); got.Code != 400 {
 		t.Errorf("got %+v, want code 400", got)
 	}

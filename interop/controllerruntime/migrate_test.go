@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -18,6 +16,7 @@ import (
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/migratetest"
+	"github.com/crdkit/crdkit/test/rbac"
 )
 
 var _ manager.LeaderElectionRunnable = &migrate.Controller{}
@@ -33,15 +32,7 @@ func TestMigrate_OnAManager(t *testing.T) {
 	expect.NoError(t, err)
 	rules := slices.DeleteFunc(migrate.ControllerRules(w.CRD), func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == "storagemigration.k8s.io" })
 	rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io", "events.k8s.io", ""}, Resources: []string{"leases", "events"}, Verbs: []string{"get", "create", "update", "patch"}})
-	meta := metav1.ObjectMeta{Name: "operator"}
-	admin := kubernetes.NewForConfigOrDie(cp.Config()).RbacV1()
-	_, err = admin.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = admin.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "operator"}},
-	}, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	rbac.Grant(t, cp.Config(), "", "operator", rules...)
 	mgr, err := ctrl.NewManager(operator, ctrl.Options{
 		Metrics: server.Options{BindAddress: "0"}, LeaderElection: true, LeaderElectionID: "boxes", LeaderElectionNamespace: "default",
 	})
@@ -50,7 +41,7 @@ func TestMigrate_OnAManager(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
-	migratetest.Eventually(t, "only v1 is stored", func() error {
+	expect.Eventually(t, func() error {
 		if stored := w.StoredVersions(); !slices.Equal(stored, []string{"v1"}) {
 			return fmt.Errorf("status.storedVersions is %v, want [v1]", stored)
 		}

@@ -1,4 +1,5 @@
-// Package logcheck has a logger that finds strings of clients in the log that are not escaped or not bounded.
+// Package logcheck has a logger that keeps its lines, and one that finds strings of clients which are not escaped or not
+// bounded.
 package logcheck
 
 import (

@@ -111,7 +111,7 @@ func New(t *testing.T, config *rest.Config, change ...func(*apiextensionsv1.Cust
 	_, err = w.client.Resource(crds).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
 	expect.NoError(t, err)
 	for _, v := range crd.Spec.Versions {
-		Eventually(t, v.Name+" is served", func() error {
+		expect.Eventually(t, func() error {
 			_, err := w.Boxes(v.Name).List(t.Context(), metav1.ListOptions{Limit: 1})
 			return err
 		})
@@ -257,7 +257,7 @@ func (w *Warehouse) Store(version string) {
 	if scope, _, _ := unstructured.NestedString(w.Definition().Object, "spec", "scope"); scope == string(apiextensionsv1.NamespaceScoped) {
 		boxes = w.Boxes(version).Namespace("default")
 	}
-	Eventually(w.t, "boxes are stored in "+version, func() error {
+	expect.Eventually(w.t, func() error {
 		got, err := boxes.Create(w.t.Context(), box, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && len(got.Object["spec"].(map[string]any)) == 0 {
 			err = fmt.Errorf("the field is lost")
@@ -272,7 +272,7 @@ const probe = "probe"
 // Change changes the versions of the definition.
 func (w *Warehouse) Change(f func(version map[string]any)) {
 	w.t.Helper()
-	Eventually(w.t, "the definition is changed", func() error {
+	expect.Eventually(w.t, func() error {
 		crd := w.Definition()
 		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 		for _, v := range versions {
@@ -374,18 +374,4 @@ func (w *Warehouse) parallel(n int, f func(int) error) {
 		})
 	}
 	_ = group.Wait() // all is said
-}
-
-// Eventually calls f until it returns no error, for two minutes.
-func Eventually(t testing.TB, what string, f func() error) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		err := f()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) || apierrors.IsInvalid(err) {
-			t.Fatalf("not yet: %s: %v", what, err)
-		}
-	}
 }

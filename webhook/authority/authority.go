@@ -33,13 +33,14 @@ import (
 // Secret. It is safe for concurrent use.
 type Authority struct {
 	policy
+	namespace        string // of the Secret
 	hosts            []string
 	interval         time.Duration
 	propagationDelay time.Duration
 	propagated       func(bundle []byte) error
 
 	client  dynamic.Interface
-	secret  *secret
+	secrets dynamic.ResourceInterface // of the namespace
 	changes *report.Object
 	used    rate.Sometimes // limits the log lines about the CAs of other replicas
 
@@ -72,6 +73,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 			caLifetime:   90 * 24 * time.Hour,
 			leafLifetime: 24 * time.Hour,
 		},
+		namespace:        namespace,
 		hosts:            slices.Clone(hosts),
 		interval:         5 * time.Second,
 		propagationDelay: time.Minute,
@@ -87,17 +89,17 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // Run limits its own writes
 	client, err := dynamic.NewForConfig(config)
-	if err = errors.Join(append(a.validate(namespace), err)...); err != nil {
+	if err = errors.Join(append(a.validate(), err)...); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
 	a.client, a.changes = client, newReport(namespace, a.name)
-	a.secret = newSecret(client, namespace, name, max(a.interval, 15*time.Second))
+	a.secrets = client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace)
 	return a, nil
 }
 
-func (a *Authority) validate(namespace string) (errs []error) {
-	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("namespace %q of the Secret: %s", namespace, strings.Join(problems, "; ")))
+func (a *Authority) validate() (errs []error) {
+	if problems := validation.IsDNS1123Label(a.namespace); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("namespace %q of the Secret: %s", a.namespace, strings.Join(problems, "; ")))
 	}
 	if problems := validation.IsDNS1123Subdomain(a.name); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("name %q of the Secret: %s", a.name, strings.Join(problems, "; ")))
@@ -126,9 +128,9 @@ func (a *Authority) validate(namespace string) (errs []error) {
 // errors at most once a minute.
 func (a *Authority) Run(ctx context.Context) error {
 	defer a.changes.Wait()
-	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.secret.namespace, a.secret.name))
+	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.namespace, a.name))
 	objectwatch.Object{
-		Client: a.secret.client, Name: a.secret.name, WatchRetry: a.interval,
+		Client: a.secrets, Name: a.name, WatchRetry: a.interval,
 		Message: "Cannot look after the webhooks' CA; trying again",
 		Sync: func(ctx context.Context) (time.Duration, error) {
 			again, err := a.sync(ctx)
@@ -162,7 +164,7 @@ var errFight = errors.New("the Secret is changed repeatedly by another writer")
 func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	// If two replicas write, the second must read again.
 	soon := a.interval/20 + rand.N(a.interval/20+1)
-	obj, err := a.secret.read(ctx)
+	obj, err := a.read(ctx)
 	now := time.Now()
 	known := a.known()
 	mine := known
@@ -195,7 +197,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 		if a.writes.Tokens() < 1 {
 			return soon, errFight
 		}
-		written, err := a.secret.write(ctx, obj, wants)
+		written, err := a.write(ctx, obj, wants)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || obj != nil && apierrors.IsNotFound(err) {
 			return soon, nil
 		}
@@ -360,7 +362,7 @@ func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	}
 	if a.leaf == nil {
 		why := cmp.Or(a.problem, errors.New("the Secret has not been read"))
-		return nil, fmt.Errorf("authority: Secret %s/%s: no certificate yet: %w", a.secret.namespace, a.secret.name, why)
+		return nil, fmt.Errorf("authority: Secret %s/%s: no certificate yet: %w", a.namespace, a.name, why)
 	}
 	return a.leaf, nil
 }
@@ -389,7 +391,7 @@ func (a *Authority) Ready(*http.Request) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.problem != nil {
-		err = fmt.Errorf("%w; the last read of Secret %s/%s: %w", err, a.secret.namespace, a.secret.name, a.problem)
+		err = fmt.Errorf("%w; the last read of Secret %s/%s: %w", err, a.namespace, a.name, a.problem)
 	}
 	return err
 }

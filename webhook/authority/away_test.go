@@ -1,7 +1,6 @@
 package authority
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -85,14 +84,8 @@ func TestLog_ErrorsThatDiffer(t *testing.T) {
 			}
 			return nil, fmt.Errorf("port %d: %w", port, io.ErrUnexpectedEOF)
 		})
-		a, err := New(config, "ns", "ca", []string{"pizza.ns.svc"})
-		expect.NoError(t, err)
-		r := &running{Authority: a}
-		ctx, cancel := context.WithTimeout(logTo(t.Context(), r), 10*time.Minute)
-		defer cancel()
-		if err := a.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		r := runIn(t, config, "ns")
+		time.Sleep(10 * time.Minute)
 		if n := len(r.logged()); n < 10 || n > 22 {
 			t.Errorf("it logs %d times in ten minutes", n)
 		}

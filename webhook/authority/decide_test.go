@@ -98,13 +98,3 @@ func TestIsPropagated_EachNextCA(t *testing.T) {
 		}
 	})
 }
-
-func TestLeaf_NotValidBeforeCA(t *testing.T) {
-	now := time.Now()
-	c := makeCA(t, now, day)
-	leaf, err := c.leaf([]string{"h"}, now.Add(-30*time.Minute), time.Hour)
-	expect.NoError(t, err)
-	if !leaf.Leaf.NotBefore.Equal(c.cert.NotBefore) {
-		t.Errorf("it is valid from %s, its CA from %s", leaf.Leaf.NotBefore, c.cert.NotBefore)
-	}
-}

@@ -2,12 +2,10 @@ package authority
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/rbac"
 )
 
 // TestAuthority_RealAPIServer runs authorities as users that have exactly the rights of the package
@@ -158,47 +157,16 @@ func grant(t *testing.T, cp *controlplane.ControlPlane, admin kubernetes.Interfa
 		}
 	}
 	_, err := admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err == nil {
-		_, err = admin.RbacV1().Roles(name).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "ca"}, Rules: rules}, metav1.CreateOptions{})
-	}
-	if err == nil {
-		_, err = admin.RbacV1().RoleBindings(name).Create(t.Context(), &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "ca"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "ca"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
-		}, metav1.CreateOptions{})
-	}
 	expect.NoError(t, err)
+	rbac.Grant(t, cp.Config(), name, name, rules...)
 	config, err := cp.User(name)
 	expect.NoError(t, err)
-	// The API server's authorizer learns of a role through a watch.
-	client, err := kubernetes.NewForConfig(config)
-	expect.NoError(t, err)
-	expect.Eventually(t, func() (err error) {
-		if slices.Contains(verbs, "create") {
-			_, err = client.CoreV1().Secrets(name).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		} else if _, err = client.CoreV1().Secrets(name).Get(t.Context(), "ca", metav1.GetOptions{}); err != nil && !strings.Contains(err.Error(), "forbidden") {
-			err = nil // there is none, but it may be read
-		}
-		return err
-	})
 	return config
 }
 
 // runFor runs an authority whose times are of seconds.
 func runFor(t *testing.T, config *rest.Config, namespace string) *running {
 	t.Helper()
-	a, err := New(config, namespace, "ca", []string{"pizza.ns.svc"},
+	return runIn(t, config, namespace,
 		CALifetime(time.Minute), RotateAfter(5*time.Second), CertificateLifetime(8*time.Second), Interval(time.Second), PropagationDelay(2*time.Second))
-	expect.NoError(t, err)
-	r := &running{Authority: a}
-	ctx, cancel := context.WithCancel(logTo(t.Context(), r))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := a.Run(ctx); err != nil {
-			t.Error(fmt.Errorf("Run: %w", err))
-		}
-	})
-	t.Cleanup(func() { cancel(); wg.Wait() })
-	return r
 }

@@ -8,17 +8,16 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
-	"k8s.io/klog/v2"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 const (
@@ -27,13 +26,11 @@ const (
 	start = 12 * time.Second
 )
 
-// running is an authority with default times, for pizza.ns.svc, and what it logs.
+// running is an authority with default times, for pizza.ns.svc, and the lines that it logs.
 type running struct {
 	*Authority
-	stop func()
-
-	mu  sync.Mutex
-	log []string
+	stop  func()
+	lines func() []string
 }
 
 // logged returns the errors in the log.
@@ -46,20 +43,21 @@ func (r *running) logged() (errs []string) {
 	return errs
 }
 
-// lines returns the log.
-func (r *running) lines() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.log)
-}
-
 // run starts an authority, which the test's end stops.
 func run(t *testing.T, c *cluster, opts ...Option) *running {
 	t.Helper()
-	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"}, opts...)
+	return runIn(t, c.config(), "ns", opts...)
+}
+
+// runIn starts an authority whose Secret is in a namespace of an API server.
+func runIn(t *testing.T, config *rest.Config, namespace string, opts ...Option) *running {
+	t.Helper()
+	a, err := New(config, namespace, "ca", []string{"pizza.ns.svc"}, opts...)
 	expect.NoError(t, err)
 	r := &running{Authority: a}
-	ctx, cancel := context.WithCancel(logTo(t.Context(), r))
+	var logged context.Context
+	logged, r.lines = logcheck.Record(t.Context())
+	ctx, cancel := context.WithCancel(logged)
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()
 	r.stop = sync.OnceFunc(func() {
@@ -86,15 +84,6 @@ func (r *running) wantsErrors(t *testing.T, n int) {
 	if errs := r.logged(); len(errs) != n {
 		t.Errorf("it logs %d errors, want %d: %q", len(errs), n, errs)
 	}
-}
-
-// logTo returns a context whose logger r remembers.
-func logTo(ctx context.Context, r *running) context.Context {
-	return klog.NewContext(ctx, funcr.New(func(_, args string) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.log = append(r.log, args)
-	}, funcr.Options{}))
 }
 
 func pemKey(der []byte) []byte {

@@ -194,9 +194,7 @@ func TestSecret_WithoutRoom(t *testing.T) {
 			return data
 		})
 		time.Sleep(5 * time.Hour)
-		if err := r.Ready(nil); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, r.Ready(nil))
 		expect.ErrorContains(t, fmt.Errorf("%s", r.logged()), "writing the Secret: ", "422")
 		c.write("large", nil)
 		time.Sleep(10 * time.Minute)
@@ -393,9 +391,7 @@ func TestSecret_FightHasLimit(t *testing.T) {
 		if n := c.written() - before; n > 400 || n < 4 {
 			t.Errorf("there were %d writes in a minute", n)
 		}
-		if err := r.Ready(nil); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, r.Ready(nil))
 		r.wantsIssuer(t, want)
 	})
 }

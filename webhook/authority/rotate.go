@@ -4,7 +4,7 @@ import "time"
 
 // policy has the lifetimes of certificates.
 type policy struct {
-	name         string // of the CAs
+	name         string // of the CAs, and of the Secret
 	caLifetime   time.Duration
 	rotateAfter  time.Duration
 	leafLifetime time.Duration

@@ -179,9 +179,7 @@ func TestLeaf_AllHosts(t *testing.T) {
 		leaf, err := c.leaf(hosts, time.Now(), time.Hour)
 		expect.NoError(t, err)
 		for _, host := range hosts {
-			if err := leaf.Leaf.VerifyHostname(host); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, leaf.Leaf.VerifyHostname(host))
 		}
 		if diff := cmp.Diff([]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, leaf.Leaf.ExtKeyUsage); diff != "" {
 			t.Errorf("it may be used for (-want +got):\n%s", diff)

@@ -58,10 +58,12 @@ func TestCertificate_NeverOutlivesItsCA(t *testing.T) {
 			t.Errorf("it is valid from %s", leaf.Leaf.NotBefore)
 		}
 	}
-	leaf, err := young.leaf([]string{"h"}, now.Add(30*time.Minute), time.Minute)
-	expect.NoError(t, err)
-	if got := leaf.Leaf.NotBefore; !got.Equal(young.cert.NotBefore) {
-		t.Errorf("it is valid from %s", got)
+	for _, after := range []time.Duration{30 * time.Minute, -30 * time.Minute} {
+		leaf, err := young.leaf([]string{"h"}, now.Add(after), time.Minute)
+		expect.NoError(t, err)
+		if got := leaf.Leaf.NotBefore; !got.Equal(young.cert.NotBefore) {
+			t.Errorf("after %s, it is valid from %s, its CA from %s", after, got, young.cert.NotBefore)
+		}
 	}
 }
 
@@ -222,9 +224,7 @@ func TestRotation_OldBundle(t *testing.T) {
 		}
 		// A replica that starts later has the cross certificate of the Secret.
 		fresh := started(t, c)
-		if err := shake(fresh.Authority, old, tls.VersionTLS13, time.Now()); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, shake(fresh.Authority, old, tls.VersionTLS13, time.Now()))
 	})
 }
 

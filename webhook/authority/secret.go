@@ -11,29 +11,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 )
 
-// secret reads and writes the Secret in the cluster.
-type secret struct {
-	client          dynamic.ResourceInterface
-	namespace, name string
-	timeout         time.Duration // of a request
-}
-
-func newSecret(client dynamic.Interface, namespace, name string, timeout time.Duration) *secret {
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	return &secret{client: client.Resource(gvr).Namespace(namespace), namespace: namespace, name: name, timeout: timeout}
-}
+// timeout is the longest time of a request.
+func (a *Authority) timeout() time.Duration { return max(a.interval, 15*time.Second) }
 
 // read returns the Secret, or nil. It bypasses the caches of the API server, because a new CA
 // may depend on the result.
-func (s *secret) read(ctx context.Context) (*corev1.Secret, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+func (a *Authority) read(ctx context.Context) (*corev1.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout())
 	defer cancel()
-	obj, err := s.client.Get(ctx, s.name, metav1.GetOptions{})
+	obj, err := a.secrets.Get(ctx, a.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -46,8 +35,8 @@ func (s *secret) read(ctx context.Context) (*corev1.Secret, error) {
 
 // write creates the Secret if old is nil, and otherwise updates it. It returns the UID of the
 // Secret. If another client was faster, the error is a conflict or AlreadyExists.
-func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) (types.UID, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+func (a *Authority) write(ctx context.Context, old *corev1.Secret, st *state) (types.UID, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout())
 	defer cancel()
 	ours, err := st.encode()
 	if err != nil {
@@ -55,17 +44,16 @@ func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) (type
 	}
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name},
 		Type:       corev1.SecretTypeTLS,
-		Data:       map[string][]byte{},
 	}
 	if old != nil {
 		secret = old.DeepCopy()
 		// Only the keys of this package are replaced.
 		maps.DeleteFunc(secret.Data, func(key string, _ []byte) bool { return slices.Contains(keys[:], key) })
-		if secret.Data == nil {
-			secret.Data = map[string][]byte{}
-		}
+	}
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
 	}
 	maps.Copy(secret.Data, ours)
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
@@ -74,9 +62,9 @@ func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) (type
 	}
 	obj := &unstructured.Unstructured{Object: fields}
 	if old == nil {
-		obj, err = s.client.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager})
+		obj, err = a.secrets.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager})
 	} else {
-		obj, err = s.client.Update(ctx, obj, metav1.UpdateOptions{FieldManager: fieldManager})
+		obj, err = a.secrets.Update(ctx, obj, metav1.UpdateOptions{FieldManager: fieldManager})
 	}
 	if err != nil {
 		return "", err

@@ -187,9 +187,7 @@ func TestRun_LeavesNoGoroutine(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), after)
 			defer cancel()
 			begin := time.Now()
-			if err := a.Run(ctx); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, a.Run(ctx))
 			if took := time.Since(begin); took != after {
 				t.Errorf("Run ended after %s, not %s", took, after)
 			}

@@ -2,6 +2,7 @@ package authority
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -77,10 +78,7 @@ func (s *state) trusted() []*x509.Certificate {
 		}
 	}
 	slices.SortFunc(certs, func(a, b *x509.Certificate) int {
-		if c := a.NotBefore.Compare(b.NotBefore); c != 0 {
-			return c
-		}
-		return bytes.Compare(a.Raw, b.Raw)
+		return cmp.Or(a.NotBefore.Compare(b.NotBefore), bytes.Compare(a.Raw, b.Raw))
 	})
 	return slices.CompactFunc(certs, (*x509.Certificate).Equal)
 }
@@ -93,13 +91,11 @@ func (s *state) trusts(cert *x509.Certificate) bool {
 	return slices.ContainsFunc(s.trusted(), cert.Equal)
 }
 
-// retire adds certificates to the previous ones, and keeps the newest. If there are too many,
+// retire adds a certificate to the previous ones, and keeps the newest. If there are too many,
 // no replica has served with the oldest for many rotations.
-func (s *state) retire(certs ...*x509.Certificate) {
-	for _, cert := range certs {
-		if !slices.ContainsFunc(s.previous, cert.Equal) {
-			s.previous = append(slices.Clip(s.previous), cert)
-		}
+func (s *state) retire(cert *x509.Certificate) {
+	if !slices.ContainsFunc(s.previous, cert.Equal) {
+		s.previous = append(slices.Clip(s.previous), cert)
 	}
 	s.previous = s.previous[max(0, len(s.previous)-maxPrevious):]
 }

@@ -56,9 +56,7 @@ crdkit_webhook_certificate_expiry_timestamp_seconds %d
 	expect.NoError(t, err)
 	c.served, c.bundle = &pair, ca
 	want := fmt.Sprintf(form, 1, cas[0].NotAfter.Unix(), pair.Leaf.NotAfter.Unix())
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want)))
 }
 
 func TestPrometheus_NamesFieldsThatDiffer(t *testing.T) {
@@ -74,9 +72,7 @@ func TestPrometheus_NamesFieldsThatDiffer(t *testing.T) {
 crdkit_webhook_registration_difference{field="",kind="MutatingWebhookConfiguration",name="pizza-operator"} 1
 crdkit_webhook_registration_difference{field="spec.conversion.strategy",kind="CustomResourceDefinition",name="pizzas.example.com"} 1
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_registration_difference"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_registration_difference"))
 }
 
 func TestPrometheus_CountsChanges(t *testing.T) {
@@ -92,9 +88,7 @@ func TestPrometheus_CountsChanges(t *testing.T) {
 crdkit_webhook_changes_total{kind="Secret",name="pizza-operator-webhook",reason="CARotated"} 3
 crdkit_webhook_changes_total{kind="Secret",name="pizza-operator-webhook",reason="UnknownCA"} 0
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_changes_total"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_changes_total"))
 }
 
 // Certificates without a bundle have one metric.

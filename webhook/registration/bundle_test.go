@@ -18,30 +18,13 @@ import (
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
-// A changed bundle file is followed within a second.
-func TestBundleFile_Changed(t *testing.T) {
-	first, _, _ := webhooktest.SelfSigned(t, "first")
-	second, _, _ := webhooktest.SelfSigned(t, "second")
-	path := filepath.Join(t.TempDir(), "ca.crt")
-	expect.NoError(t, os.WriteFile(path, first, 0o600))
-	synctest.Test(t, func(t *testing.T) {
-		b, err := registration.BundleFile(path)
-		expect.NoError(t, err)
-		if diff := cmp.Diff(first, b.CABundle()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		expect.NoError(t, os.WriteFile(path, second, 0o600))
-		time.Sleep(time.Second)
-		if diff := cmp.Diff(second, b.CABundle()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-}
-
-// A broken bundle file keeps the old bundle, and is reported.
+// A broken bundle file keeps the old bundle, and is reported. Package internal/reload tests that changes are followed.
 func TestBundleFile_Broken(t *testing.T) {
 	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	path := filepath.Join(t.TempDir(), "ca.crt")
+	if b, err := registration.BundleFile(path); !errors.Is(err, os.ErrNotExist) || b != nil {
+		t.Errorf("a missing file: got %v", err)
+	}
 	expect.NoError(t, os.WriteFile(path, ca, 0o600))
 	synctest.Test(t, func(t *testing.T) {
 		b, err := registration.BundleFile(path)
@@ -70,11 +53,4 @@ func TestBundleFile_Broken(t *testing.T) {
 		expect.NoError(t, os.WriteFile(path, ca, 0o600))
 		expect.NoError(t, b.Ready(nil))
 	})
-}
-
-// A missing bundle file is an error.
-func TestBundleFile_Missing(t *testing.T) {
-	if b, err := registration.BundleFile("missing.crt"); !errors.Is(err, os.ErrNotExist) || b != nil {
-		t.Errorf("got %v", err)
-	}
 }

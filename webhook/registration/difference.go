@@ -55,14 +55,19 @@ func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (a
 		return all
 	}
 	found := current.Object
+	// A later API server may have defaults for fields that are not declared, except for those that must be absent.
+	compareFields := func(field string, is, declared map[string]any, absent ...string) {
+		fields := maps.Clone(declared)
+		for _, name := range absent {
+			fields[name] = declared[name]
+		}
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			compare(field+"."+name, is[name], fields[name], add)
+		}
+	}
 	if o.guard {
 		is, _ := found["spec"].(map[string]any)
-		// Without these, the guard applies to all requests. A later API server may have defaults for other fields.
-		fields := map[string]any{"paramKind": nil, "paramRef": nil, "matchResources": nil}
-		maps.Copy(fields, o.declared["spec"].(map[string]any))
-		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			compare("spec."+name, is[name], fields[name], add)
-		}
+		compareFields("spec", is, o.declared["spec"].(map[string]any), "paramKind", "paramRef", "matchResources") // which would limit it
 		return all
 	}
 	if o.kind == definitionKind && o.declaresWebhook {
@@ -82,12 +87,7 @@ func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (a
 			add(e.field, nil, e.clientConfig)
 			continue
 		}
-		// A later API server may have defaults for fields that are not declared.
-		fields := map[string]any{"matchConditions": nil}
-		maps.Copy(fields, e.webhook)
-		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			compare(e.field+"."+name, is.webhook[name], fields[name], add)
-		}
+		compareFields(e.field, is.webhook, e.webhook, "matchConditions")
 	}
 	for _, name := range slices.Sorted(maps.Keys(registered)) {
 		if e := registered[name]; w.endpoint.contains(e.clientConfig) {

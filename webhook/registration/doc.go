@@ -36,8 +36,11 @@
 // # Namespaces
 //
 // By default, a webhook is not called for objects in kube-system and in the operator's own
-// namespace, so that the cluster and the operator can start while no replica runs. Cluster-scoped
-// resources are never exempt. See [Mutating] for the namespaceSelector.
+// namespace, so that the cluster and the operator can start while no replica runs. A function of
+// [Mutating] can set another namespaceSelector, which may be empty. The API server ignores the selector
+// for cluster-scoped resources, except that it compares it with the labels of a Namespace
+// (apiserver/pkg/admission/plugin/webhook/predicates/namespace), so a webhook for cluster-scoped
+// resources alone has an empty selector by default.
 //
 // # Installing, updating and uninstalling
 //
@@ -79,7 +82,8 @@
 // each replica writes the bundle about once a second, and logs less often.
 //
 // A bundle that has all certificates of a replica and others, and that no field manager owns, stays for
-// 30 seconds, because replicas of another release may need the others.
+// 30 seconds, because replicas of another release may need the others during a rollout. It is replaced
+// at once if the replica's own bundle changes.
 //
 // # Limitations
 //

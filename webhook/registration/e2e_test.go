@@ -31,6 +31,7 @@ import (
 
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/rbac"
 	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
@@ -110,6 +111,61 @@ func carry(t testing.TB, pem []byte, objects ...*unstructured.Unstructured) erro
 	return nil
 }
 
+// carried returns a function that returns an error unless all objects of a shop's registration have the caBundle.
+func (c cluster) carried(t testing.TB, s *shop, name string, pem []byte) func() error {
+	return func() error {
+		t.Helper()
+		return carry(t, pem, slices.Collect(maps.Values(c.all(t, s, name)))...)
+	}
+}
+
+// disowned returns an error if a field manager owns fields of an object.
+func disowned(u *unstructured.Unstructured, manager string) error {
+	for _, m := range u.GetManagedFields() {
+		if m.Manager == manager {
+			return fmt.Errorf("%s: %s owns %s", u.GetKind(), manager, m.FieldsV1)
+		}
+	}
+	return nil
+}
+
+// unready returns a function that returns an error unless a replica is not ready, with an error that contains the texts.
+func unready(hooks *registration.Webhooks, texts ...string) func() error {
+	return func() error {
+		err := hooks.Ready(nil)
+		for _, text := range texts {
+			if err == nil || !strings.Contains(err.Error(), text) {
+				return fmt.Errorf("no %q in: %w", text, err)
+			}
+		}
+		return nil
+	}
+}
+
+// fails returns a function that returns an error unless a replica is not ready, with exactly this error.
+func fails(hooks *registration.Webhooks, want string) func() error {
+	return func() error {
+		if diff := cmp.Diff(want, fmt.Sprint(hooks.Ready(nil))); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	}
+}
+
+// differ returns a function that returns an error unless these fields differ from what is declared.
+func differ(hooks *registration.Webhooks, want ...string) func() error {
+	return func() error {
+		var got []string
+		for _, d := range hooks.Differences() {
+			got = append(got, d.Kind+" "+d.Field)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("differences (-want +got):\n%s", diff)
+		}
+		return nil
+	}
+}
+
 // kubectl runs it with a manifest, and returns what it says.
 func (c cluster) kubectl(t testing.TB, manifest []byte, args ...string) string {
 	t.Helper()
@@ -172,17 +228,9 @@ func (c cluster) installed(t *testing.T, s *shop, name string, b registration.Bu
 	return hooks
 }
 
-// fields returns the fields that differ from what is declared.
-func fields(hooks *registration.Webhooks) (all []string) {
-	for _, d := range hooks.Differences() {
-		all = append(all, d.Kind+" "+d.Field)
-	}
-	return all
-}
-
 func manifestsAreAccepted(t *testing.T, c cluster) {
 	s := newShop(t, "manifests.example.com")
-	hooks := declare(t, "manifests", append(s.options(), registration.Annotations(map[string]string{"cert-manager.io/inject-ca-from": "pizza-system/ca"}))...)
+	hooks := declare(t, "manifests", s.options()...)
 	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	for _, pem := range [][]byte{nil, ca, nil} { // kubectl takes away what it has applied
 		text, err := hooks.Manifests(pem)
@@ -201,9 +249,6 @@ func manifestsAreAccepted(t *testing.T, c cluster) {
 			} else if carry(t, nil, u) == nil {
 				t.Errorf("%s has a caBundle", u.GetKind())
 			}
-			if diff := cmp.Diff("pizza-system/ca", u.GetAnnotations()["cert-manager.io/inject-ca-from"]); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", u.GetKind(), diff)
-			}
 		}
 	}
 	inject(t, hooks, c.Config(), newBundle(ca))
@@ -215,9 +260,7 @@ func manifestsAreAccepted(t *testing.T, c cluster) {
 	text, err := hooks.Manifests(nil)
 	expect.NoError(t, err)
 	c.kubectl(t, text, "apply", "-f", "-")
-	for _, u := range c.all(t, s, "manifests") {
-		expect.NoError(t, carry(t, ca, u))
-	}
+	expect.NoError(t, c.carried(t, s, "manifests", ca)())
 }
 
 func replicasWaitForManifests(t *testing.T, c cluster) {
@@ -226,15 +269,9 @@ func replicasWaitForManifests(t *testing.T, c cluster) {
 	expect.ErrorContains(t, hooks.Ready(nil), "is not running")
 	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	stop := inject(t, hooks, c.Config(), newBundle(ca))
-	expect.Eventually(t, func() error {
-		const want = "registration: CustomResourceDefinition pizzas.nothing.example.com: not in the cluster: apply the manifests\n" +
-			"registration: MutatingWebhookConfiguration nothing: not in the cluster: apply the manifests\n" +
-			"registration: ValidatingWebhookConfiguration nothing: not in the cluster: apply the manifests"
-		if diff := cmp.Diff(want, fmt.Sprint(hooks.Ready(nil))); diff != "" {
-			return fmt.Errorf("(-want +got):\n%s", diff)
-		}
-		return nil
-	})
+	expect.Eventually(t, fails(hooks, "registration: CustomResourceDefinition pizzas.nothing.example.com: not in the cluster: apply the manifests\n"+
+		"registration: MutatingWebhookConfiguration nothing: not in the cluster: apply the manifests\n"+
+		"registration: ValidatingWebhookConfiguration nothing: not in the cluster: apply the manifests"))
 	expect.ErrorContains(t, hooks.Inject(t.Context(), c.Config(), nil), "is running already")
 	c.apply(t, hooks)
 	t.Logf("ready %s after the manifests", expect.Eventually(t, ready(hooks)))
@@ -243,9 +280,7 @@ func replicasWaitForManifests(t *testing.T, c cluster) {
 	if err := hooks.CheckBundle(append(other, ca...)); err == nil {
 		t.Error("a certificate is trusted that was never written")
 	}
-	for _, u := range c.all(t, s, "nothing") {
-		expect.NoError(t, carry(t, ca, u))
-	}
+	expect.NoError(t, c.carried(t, s, "nothing", ca)())
 	stop()
 	if err := hooks.Ready(nil); err == nil {
 		t.Error("after it has run, the check passes")
@@ -286,11 +321,9 @@ func onlyBundlesAreWritten(t *testing.T, c cluster) {
 	b := newBundle(ca)
 	hooks := c.installed(t, s, "only", b)
 	expect.Eventually(t, func() error {
-		for resource, u := range c.all(t, s, "only") {
-			for _, m := range u.GetManagedFields() {
-				if m.Manager == "only" {
-					return fmt.Errorf("%s: the replica owns %s", resource.Resource, m.FieldsV1)
-				}
+		for _, u := range c.all(t, s, "only") {
+			if err := disowned(u, "only"); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -299,19 +332,13 @@ func onlyBundlesAreWritten(t *testing.T, c cluster) {
 	c.patch(t, mutating, "only", `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":3},{"op":"add","path":"/webhooks/0/matchConditions","value":[{"name":"never","expression":"false"}]},
 		{"op":"add","path":"/webhooks/-","value":{"name":"theirs.example.com","clientConfig":{"url":"https://theirs.example.com/"},"sideEffects":"None","admissionReviewVersions":["v1"]}}]`)
 	c.patch(t, validating, "only", `[{"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/other"},{"op":"remove","path":"/webhooks/0/rules"}]`)
-	want := []string{
+	expect.Eventually(t, differ(hooks,
 		"CustomResourceDefinition spec.conversion.webhook.conversionReviewVersions",
 		"MutatingWebhookConfiguration webhooks[default.pizzas.only.example.com].matchConditions",
 		"MutatingWebhookConfiguration webhooks[default.pizzas.only.example.com].timeoutSeconds",
 		"ValidatingWebhookConfiguration webhooks[validate.pizzas.only.example.com].clientConfig.service.path",
 		"ValidatingWebhookConfiguration webhooks[validate.pizzas.only.example.com].rules",
-	}
-	expect.Eventually(t, func() error {
-		if diff := cmp.Diff(want, fields(hooks)); diff != "" {
-			return fmt.Errorf("differences (-want +got):\n%s", diff)
-		}
-		return nil
-	})
+	))
 	if got, want := hooks.Differences()[2].String(), "MutatingWebhookConfiguration only: webhooks[default.pizzas.only.example.com].timeoutSeconds is 3, expected 10"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -355,25 +382,12 @@ func webhookOfTheNextRelease(t *testing.T, c cluster) {
 	next := declare(t, "next", s.definitions(), s.conversion(), s.mutating(), s.validating(func(w *admissionregistrationv1.ValidatingWebhook) { w.TimeoutSeconds = new(int32(1)) }))
 	c.apply(t, next)
 	// The replicas of this release write the CA bundle of the next.
-	expect.Eventually(t, func() error {
-		for _, u := range c.all(t, s, "next") {
-			if err := carry(t, ca, u); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	want := []string{
+	expect.Eventually(t, c.carried(t, s, "next", ca))
+	expect.Eventually(t, differ(old,
 		"CustomResourceDefinition spec.conversion.webhook",
 		"MutatingWebhookConfiguration webhooks[default.pizzas.next.example.com]",
 		"ValidatingWebhookConfiguration webhooks[validate.pizzas.next.example.com].timeoutSeconds",
-	}
-	expect.Eventually(t, func() error {
-		if diff := cmp.Diff(want, fields(old)); diff != "" {
-			return fmt.Errorf("differences (-want +got):\n%s", diff)
-		}
-		return nil
-	})
+	))
 	inject(t, next, c.Config(), newBundle(ca))
 	expect.Eventually(t, ready(next))
 	if got := next.Differences(); len(got) > 0 {
@@ -401,13 +415,8 @@ func webhookTakenAway(t *testing.T, c cluster) {
 		apply(old)
 		expect.Eventually(t, func() error {
 			for _, u := range c.all(t, s, name) {
-				if err := carry(t, ca, u); err != nil {
+				if err := errors.Join(carry(t, ca, u), disowned(u, name)); err != nil {
 					return err
-				}
-				for _, m := range u.GetManagedFields() {
-					if m.Manager == name {
-						return fmt.Errorf("the replica owns %s", m.FieldsV1)
-					}
 				}
 			}
 			return nil
@@ -428,31 +437,22 @@ func unreadyReplicas(t *testing.T, c cluster) {
 	s := newShop(t, "unready.example.com")
 	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
 	hooks := c.installed(t, s, "unready", newBundle(ca))
-	says := func(hooks *registration.Webhooks, want string) {
-		t.Helper()
-		expect.Eventually(t, func() error {
-			if err := hooks.Ready(nil); err == nil || err.Error() != want {
-				return fmt.Errorf("got %q, want %q", fmt.Sprint(err), want)
-			}
-			return nil
-		})
-	}
 	const definition = "registration: CustomResourceDefinition pizzas.unready.example.com: "
 	without := declare(t, "unready", s.definitions(), s.noConversion(), s.mutating(), s.validating())
 	stop := inject(t, without, c.Config(), newBundle(ca))
-	says(without, definition+`spec.conversion.webhook is {"service":{"name":"pizza-operator","namespace":"pizza-system","path":"/convert","port":443}}, expected absent`)
+	expect.Eventually(t, fails(without, definition+`spec.conversion.webhook is {"service":{"name":"pizza-operator","namespace":"pizza-system","path":"/convert","port":443}}, expected absent`))
 	c.patch(t, definitions, "pizzas.unready.example.com", `[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]`)
 	expect.Eventually(t, ready(without))
 	stop()
-	says(hooks, definition+`spec.conversion.strategy is "None", expected "Webhook"`+"\n"+
-		`spec.conversion.webhook is absent, expected {"clientConfig":{"service":{"name":"pizza-operator","namespace":"pizza-system","path":"/convert","port":443}},"conversionReviewVersions":["v1","v1beta1"]}`)
+	expect.Eventually(t, fails(hooks, definition+`spec.conversion.strategy is "None", expected "Webhook"`+"\n"+
+		`spec.conversion.webhook is absent, expected {"clientConfig":{"service":{"name":"pizza-operator","namespace":"pizza-system","path":"/convert","port":443}},"conversionReviewVersions":["v1","v1beta1"]}`))
 	text, err := hooks.Manifests(nil)
 	expect.NoError(t, err)
 	c.kubectl(t, text, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	expect.Eventually(t, ready(hooks))
 	c.patch(t, mutating, "unready", `[{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://somebody.example.com/"}}]`)
-	says(hooks, `registration: MutatingWebhookConfiguration unready: webhooks[default.pizzas.unready.example.com].clientConfig.service is absent, expected {"name":"pizza-operator","namespace":"pizza-system","path":"/admit","port":443}`+"\n"+
-		`webhooks[default.pizzas.unready.example.com].clientConfig.url is "https://somebody.example.com/", expected absent`)
+	expect.Eventually(t, fails(hooks, `registration: MutatingWebhookConfiguration unready: webhooks[default.pizzas.unready.example.com].clientConfig.service is absent, expected {"name":"pizza-operator","namespace":"pizza-system","path":"/admit","port":443}`+"\n"+
+		`webhooks[default.pizzas.unready.example.com].clientConfig.url is "https://somebody.example.com/", expected absent`))
 }
 
 func foreignBundle(t *testing.T, c cluster) {
@@ -466,12 +466,8 @@ func foreignBundle(t *testing.T, c cluster) {
 	}
 	expect.Eventually(t, func() error { return hooks.CheckBundle(theirs) })
 	expect.NoError(t, hooks.Ready(nil))
-	for resource, u := range c.all(t, s, "cainjector") {
-		for _, m := range u.GetManagedFields() {
-			if m.Manager == "cainjector" {
-				t.Errorf("%s: a replica has written %s", resource.Resource, m.FieldsV1)
-			}
-		}
+	for _, u := range c.all(t, s, "cainjector") {
+		expect.NoError(t, disowned(u, "cainjector"))
 	}
 }
 
@@ -481,32 +477,18 @@ func newBundleIsWritten(t *testing.T, c cluster) {
 	c.apply(t, hooks)
 	b := newBundle(nil)
 	inject(t, hooks, c.Config(), b)
-	expect.Eventually(t, func() error {
-		if err := hooks.Ready(nil); err == nil || !strings.Contains(err.Error(), "pizzas.bundle.example.com: no CA certificate yet") {
-			return fmt.Errorf("without a certificate, the check says %w", err)
-		}
-		return nil
-	})
+	expect.Eventually(t, unready(hooks, "pizzas.bundle.example.com: no CA certificate yet"))
 	first, _, _ := webhooktest.SelfSigned(t, "first")
 	second, _, _ := webhooktest.SelfSigned(t, "second")
 	for _, pem := range [][]byte{first, slices.Concat(first, second), second} {
 		b.set(pem)
-		t.Logf("written after %s", expect.Eventually(t, func() error {
-			return carry(t, pem, slices.Collect(maps.Values(c.all(t, s, "bundle")))...)
-		}))
+		t.Logf("written after %s", expect.Eventually(t, c.carried(t, s, "bundle", pem)))
 		expect.Eventually(t, ready(hooks))
 		expect.Eventually(t, func() error { return hooks.CheckBundle(pem) }) // it hears of the write a moment later
 	}
 	b.set([]byte("garbage"))
-	expect.Eventually(t, func() error {
-		if err := hooks.Ready(nil); err == nil || !strings.Contains(err.Error(), "CA bundle: data does not contain any valid RSA or ECDSA certificates") {
-			return fmt.Errorf("with garbage, the check says %w", err)
-		}
-		return nil
-	})
-	for _, u := range c.all(t, s, "bundle") {
-		expect.NoError(t, carry(t, second, u))
-	}
+	expect.Eventually(t, unready(hooks, "CA bundle: data does not contain any valid RSA or ECDSA certificates"))
+	expect.NoError(t, c.carried(t, s, "bundle", second)())
 }
 
 func replicasWriteOnce(t *testing.T, c cluster) {
@@ -599,12 +581,7 @@ func fightIsSlow(t *testing.T, c cluster) {
 	hooks := c.installed(t, s, "fight", newBundle(ours))
 	before, begin := c.get(t, mutating, "fight").GetGeneration(), time.Now()
 	inject(t, declare(t, "fight", s.options()...), c.Config(), newBundle(theirs))
-	expect.Eventually(t, func() error {
-		if err := hooks.Ready(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle repeatedly`) {
-			return fmt.Errorf("the check says %w", err)
-		}
-		return nil
-	})
+	expect.Eventually(t, unready(hooks, `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle repeatedly`))
 	took := time.Since(begin)
 	if n := c.get(t, mutating, "fight").GetGeneration() - before; n > 2*(5+int64(took/time.Second)+2) {
 		t.Errorf("it was written %d times in %s", n, took)
@@ -614,16 +591,7 @@ func fightIsSlow(t *testing.T, c cluster) {
 // user returns the configuration of a new user with these rules and no others.
 func (c cluster) user(t testing.TB, name string, rules []rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(c.Config())
-	expect.NoError(t, err)
-	_, err = client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
-		RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", APIGroup: rbacv1.GroupName, Name: name},
-	}, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	rbac.Grant(t, c.Config(), "", name, rules...)
 	config, err := c.User(name)
 	expect.NoError(t, err)
 	return config
@@ -645,16 +613,7 @@ func rulesSuffice(t *testing.T, c cluster) {
 			hooks := declare(t, "rbac", s.options()...)
 			other, _, _ := webhooktest.SelfSigned(t, "other") // which is to be written
 			defer inject(t, hooks, c.user(t, fmt.Sprintf("without-update-%d", i), less), newBundle(other))()
-			want := []string{"forbidden", "cannot update resource \"" + rule.Resources[0]}
-			expect.Eventually(t, func() error {
-				err := hooks.Ready(nil)
-				for _, w := range want {
-					if err == nil || !strings.Contains(err.Error(), w) {
-						return fmt.Errorf("no %q in: %w", w, err)
-					}
-				}
-				return nil
-			})
+			expect.Eventually(t, unready(hooks, "forbidden", "cannot update resource \""+rule.Resources[0]))
 		})
 	}
 	inject(t, hooks, c.user(t, "with-all", rules), newBundle(ca))

@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 	"github.com/crdkit/crdkit/test/tier"
 	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
@@ -31,13 +30,7 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 	s := newShop(t, "overwritten.example.com")
 	crd := "pizzas." + s.group
 	hooks, ca := c.serve(t, s, "overwritten")
-	var mu sync.Mutex
-	var lines []string
-	logged := klog.NewContext(t.Context(), funcr.New(func(_, args string) {
-		mu.Lock()
-		defer mu.Unlock()
-		lines = append(lines, args)
-	}, funcr.Options{}))
+	logged, lines := logcheck.Record(t.Context())
 	ctx, stop := context.WithCancel(logged)
 	var injecting sync.WaitGroup
 	injecting.Go(func() {
@@ -100,11 +93,7 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 	asking.Wait()
 	expect.Eventually(t, func() error { // faster than it may be written again
 		overwrite()
-		err := hooks.Ready(nil)
-		if err == nil || !strings.Contains(err.Error(), `another writer changes the CA bundle repeatedly, with the field managers ["somebody"]`) {
-			return fmt.Errorf("the check says %w", err)
-		}
-		return nil
+		return unready(hooks, `another writer changes the CA bundle repeatedly, with the field managers ["somebody"]`)()
 	})
 	stop()
 	injecting.Wait()
@@ -114,7 +103,7 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 			overwritings = total
 		}
 	})
-	named := slices.DeleteFunc(lines, func(line string) bool {
+	named := slices.DeleteFunc(lines(), func(line string) bool {
 		return !strings.Contains(line, `"reason"="CABundleOverwritten" "fieldManagers"=["somebody"]`)
 	})
 	if overwritings < len(named) || len(named) == 0 || len(named) > 12 {

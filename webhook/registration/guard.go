@@ -1,16 +1,13 @@
 package registration
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -34,17 +31,11 @@ import (
 // guard does not apply to Secrets.
 //
 // The guard needs an API server of Kubernetes 1.33, and denies requests by the name of the user, whatever their verb and
-// groups. It has no effect on
-//
-//   - other users, so the operator must not be able to impersonate them, to create tokens or Pods of other service
-//     accounts, or to write RBAC objects,
-//   - policies and bindings, which are exempt from policies (apiserver/pkg/admission/plugin/policy/generic/plugin.go), so
-//     the operator must not be able to write them,
-//   - the certificates in the CA bundle and the Secret,
-//   - managedFields, by which the next server-side apply decides which fields it removes. If they are too large, the apply
-//     fails until another kind of write drops them, such as that of a CA bundle, and
-//   - API servers that disable the admission plugin ValidatingAdmissionPolicy, or have not yet seen the policy, for
-//     about a second after it is applied.
+// groups. The operator must not have permissions to become another user, by impersonation, tokens, Pods of other service
+// accounts or RBAC objects, or to write policies and bindings, which are exempt from policies
+// (apiserver/pkg/admission/plugin/policy/generic/plugin.go). Nor does the guard protect the certificates in the CA bundle
+// and the Secret, or managedFields, by which the next server-side apply decides which fields it removes. The page
+// docs/security-model.md describes what an attacker can still do.
 //
 // If another program's mutating webhook or policy changes other fields of these objects in the same request, such as
 // labels, the guard denies the request. It also denies the writes of package conversion/migrate to a CRD: migrate with
@@ -181,34 +172,6 @@ func (s *settings) guardObjects() (objects []*object) {
 		objects = append(objects, o)
 	}
 	return objects
-}
-
-// observe reads an object of the guard until ctx is done, and logs each problem once. It reads once a minute instead of
-// watching, so that the permission to get the object is enough.
-func (s *objectState) observe(ctx context.Context) {
-	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
-	for logged := ""; ctx.Err() == nil; {
-		problem := s.sync(ctx, nil)
-		if problem == nil {
-			s.mu.Lock()
-			s.differences = s.webhooks.differences(s.object, s.current)
-			if s.limits != "" && strings.HasPrefix(s.account, "system:serviceaccount:") && s.limits != s.account {
-				s.differences = append(s.differences, Difference{s.kind, s.name, "spec.matchConditions[operator]", jsonOf(s.limits), jsonOf(s.account)})
-			}
-			problem = joined(s.differences)
-			s.mu.Unlock()
-		}
-		if problem == nil {
-			logged = ""
-		} else if text := problem.Error(); text != logged && ctx.Err() == nil {
-			logged = text
-			logger.Error(problem, "The guard, which limits what this operator can change, is not as declared, or cannot be read")
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(resync):
-		}
-	}
 }
 
 // subjectOf returns the subject of the token that a client sends. That of a service account, such as a Pod has, is the name of

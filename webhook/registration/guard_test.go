@@ -23,12 +23,12 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/rbac"
 	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook/registration"
@@ -63,19 +63,9 @@ func (g *guarded) declare(t testing.TB) *registration.Webhooks {
 func newGuarded(t *testing.T, config *rest.Config, s *shop, as func(user string, groups ...string) *rest.Config) *guarded {
 	t.Helper()
 	g := &guarded{shop: s, name: "guarded", namespace: "guarded-system", plural: "pizzas"}
-	typed, err := kubernetes.NewForConfig(config)
-	expect.NoError(t, err)
-	_, err = typed.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "guarded"},
-		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"", "admissionregistration.k8s.io", "apiextensions.k8s.io"}, Resources: []string{"*"}}},
-	}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = typed.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "guarded"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "cook", Namespace: g.namespace}},
-		RoleRef:    rbacv1.RoleRef{Kind: "ClusterRole", APIGroup: rbacv1.GroupName, Name: "guarded"},
-	}, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	rbac.Grant(t, config, "", "system:serviceaccount:"+g.namespace+":cook",
+		rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"", "admissionregistration.k8s.io", "apiextensions.k8s.io"}, Resources: []string{"*"}})
+	var err error
 	g.admin, err = dynamic.NewForConfig(config)
 	expect.NoError(t, err)
 	g.operator, err = dynamic.NewForConfig(as("system:serviceaccount:"+g.namespace+":cook", "system:serviceaccounts"))

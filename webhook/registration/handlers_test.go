@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"reflect"
 	"testing"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -77,12 +77,6 @@ func admitAnyConverter(opts ...admission.Option) http.Handler {
 	return admit(append(opts, admission.ConvertWith(anyConverter{}))...)
 }
 
-func subresource(name string) admission.Filter { return admission.Subresource(name) }
-
-func on(op admissionregistrationv1.OperationType) admission.Filter {
-	return admission.On(admissionv1.Operation(op))
-}
-
 func fine[T runtime.Object](context.Context, T) (field.ErrorList, error) { return nil, nil }
 
 func admitV1alpha1(s *shop) http.Handler {
@@ -133,27 +127,17 @@ func admitScale() http.Handler {
 	return admission.NewHandler(s, admission.Validate(fine[*autoscalingv1.Scale], admission.Subresource("scale")))
 }
 
-// manifest reads the object of its type from the manifests.
-func manifest(t testing.TB, hooks *registration.Webhooks, into runtime.Object) {
+// configuration reads the webhook configuration of a type from the manifests.
+func configuration[T any](t testing.TB, hooks *registration.Webhooks) (into T) {
 	t.Helper()
 	text, err := hooks.Manifests(nil)
 	expect.NoError(t, err)
 	for _, u := range testobj.ParseAll(t, text) {
-		if u.GetKind() == map[bool]string{true: "MutatingWebhookConfiguration", false: "ValidatingWebhookConfiguration"}[isMutating(into)] {
-			expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, into, true))
-			return
+		if u.GetKind() == reflect.TypeFor[T]().Name() {
+			expect.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, &into, true))
+			return into
 		}
 	}
 	t.Fatalf("the object is not in\n%s", text)
-}
-
-func isMutating(obj runtime.Object) bool {
-	_, ok := obj.(*admissionregistrationv1.MutatingWebhookConfiguration)
-	return ok
-}
-
-func validatingConfiguration(t testing.TB, hooks *registration.Webhooks) (c admissionregistrationv1.ValidatingWebhookConfiguration) {
-	t.Helper()
-	manifest(t, hooks, &c)
-	return c
+	return into
 }

@@ -48,11 +48,7 @@ func (h *hook) String() string { return string(h.kind) + " " + h.Name }
 // Rules that a function sets replace the generated rules. Changes of the name and of the
 // clientConfig are ignored.
 //
-// The namespaceSelector excludes kube-system and the operator's own namespace, unless a function
-// sets another one, which may be empty. The API server ignores the selector for cluster-scoped
-// resources, except that it compares it with the labels of a Namespace
-// (apiserver/pkg/admission/plugin/webhook/predicates/namespace). A webhook for cluster-scoped
-// resources alone has an empty selector by default.
+// See "Namespaces" in the package documentation for the default of the namespaceSelector.
 //
 // [New] returns an error if none of the handler's functions mutates objects.
 func Mutating(

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
@@ -38,8 +40,7 @@ const (
 	// CRD again after each write.
 	writeBurst    = 5
 	writeInterval = time.Second
-	// A CA bundle with further certificates, which replicas of another release have written, stays for
-	// this long. During a rollout, one of the two releases would overwrite the other all the time.
+	// During a rollout, one of the two releases would overwrite the other all the time.
 	excessDelay = 30 * time.Second
 )
 
@@ -73,17 +74,13 @@ func (e contendedError) Error() string {
 // because the config is invalid or Inject is already running.
 //
 // Inject sets clientConfig.caBundle of each webhook, and of each conversion, that points to the
-// [Service] or [URL] of the declaration, even if another release of your operator declared it.
-// Inject watches the objects, and restores a bundle that is overwritten or removed: at once, or
-// once a second if this happens repeatedly. Failures are logged and retried, and
-// [Webhooks.Differences] are logged. Every replica can run Inject; if one replica has written the
-// bundle, the others write nothing. A bundle that has further certificates, and no field manager, may
-// be that of another release during a rollout, and is replaced after 30 seconds, or at once if the
-// replica's own bundle changes.
+// [Service] or [URL] of the declaration, even if another release of your operator declared it, and
+// restores a bundle that is overwritten or removed (see "The CA bundle" in the package documentation).
+// Failures are logged and retried, and [Webhooks.Differences] are logged. Every replica can run Inject;
+// if one replica has written the bundle, the others write nothing.
 //
-// If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector
-// (see [Annotations]), Inject only reads the objects for [Webhooks.Ready] and
-// [Webhooks.Differences].
+// If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector,
+// Inject only reads the objects for [Webhooks.Ready] and [Webhooks.Differences].
 //
 // If the config sets neither QPS nor RateLimiter, the requests are not limited. Inject
 // needs the permissions of [Webhooks.PolicyRules].
@@ -104,7 +101,6 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 		state := &objectState{
 			object:   o,
 			webhooks: w,
-			bundle:   bundle,
 			all:      client,
 			client:   client.Resource(o.resource),
 			writes:   rate.NewLimiter(rate.Every(writeInterval), writeBurst),
@@ -112,7 +108,7 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 			wake:     make(chan struct{}, 1),
 		}
 		if o.watched {
-			state.unreachable = errUnread
+			state.bundle, state.unreachable = bundle, errUnread
 		}
 		states = append(states, state)
 	}
@@ -122,11 +118,7 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 	defer w.states.Store(nil)
 	var running sync.WaitGroup
 	for _, s := range states {
-		if s.guard {
-			running.Go(func() { s.observe(ctx) })
-		} else {
-			running.Go(func() { s.run(ctx) })
-		}
+		running.Go(func() { s.run(ctx) })
 	}
 	if bundle != nil {
 		running.Go(func() { follow(ctx, bundle, states) })
@@ -140,21 +132,15 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 
 // follow wakes the states when the CA bundle changes.
 func follow(ctx context.Context, bundle Bundle, states []*objectState) {
-	tick := time.NewTicker(bundlePoll)
-	defer tick.Stop()
-	for last := bundle.CABundle(); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	last := bundle.CABundle()
+	wait.UntilWithContext(ctx, func(context.Context) {
 		if pem := bundle.CABundle(); !bytes.Equal(pem, last) {
 			last = pem
 			for _, s := range states {
 				objectwatch.Wake(s.wake)
 			}
 		}
-	}
+	}, bundlePoll)
 }
 
 // objectState is the state of an object in the cluster while Inject runs.
@@ -178,10 +164,11 @@ type objectState struct {
 	differences []Difference
 }
 
-// run keeps the CA bundle in an object until ctx is done, and logs other problems.
+// run keeps the CA bundle in an object until ctx is done, and logs other problems. It reads an object of the guard once
+// a minute instead of watching it, so that the permission to get the object is enough.
 func (s *objectState) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
-	objectwatch.Object{
+	watched := objectwatch.Object{
 		Client: s.client, Name: s.name, WatchRetry: retry,
 		Message: "What is registered with the API server does not fit this replica",
 		Sync: func(ctx context.Context) (again time.Duration, problem error) {
@@ -189,6 +176,8 @@ func (s *objectState) run(ctx context.Context) {
 			failure := s.sync(ctx, pem)
 			problem = s.report(pem, noBundle, failure)
 			switch {
+			case s.guard:
+				return resync, problem
 			case apierrors.IsConflict(failure): // another writer has been faster
 				return conflictRetry, nil
 			case errors.As(failure, &contendedError{}):
@@ -203,7 +192,12 @@ func (s *objectState) run(ctx context.Context) {
 			}
 			return resync, problem
 		},
-	}.Run(klog.NewContext(ctx, logger), s.wake)
+	}
+	if s.guard {
+		watched.WatchRetry = 0
+		watched.Message = "The guard, which limits what this operator can change, is not as declared, or cannot be read"
+	}
+	watched.Run(klog.NewContext(ctx, logger), s.wake)
 }
 
 // caBundle returns the CA bundle, or nil if another program writes it.
@@ -298,7 +292,6 @@ func (s *objectState) inject(
 
 // leave reports whether further certificates may stay for now. It is not certain that a replica has
 // written them, because anybody can edit managedFields, so they never stay for longer than excessDelay.
-// After a change of this replica's own bundle, such as the removal of a CA, they do not stay at all.
 func (s *objectState) leave(caBundle string) bool {
 	if s.written != "" && s.written != caBundle {
 		return false
@@ -315,10 +308,15 @@ func (s *objectState) report(pem []byte, noBundle, failure error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.read {
-		s.unreachable = failure
+		if s.watched {
+			s.unreachable = failure
+		}
 		return failure
 	}
 	s.differences = s.webhooks.differences(s.object, s.current)
+	if s.limits != "" && strings.HasPrefix(s.account, "system:serviceaccount:") && s.limits != s.account {
+		s.differences = append(s.differences, Difference{s.kind, s.name, "spec.matchConditions[operator]", jsonOf(s.limits), jsonOf(s.account)})
+	}
 	leads := len(s.webhooks.entries(s.current)) > 0
 	s.unreachable = nil
 	switch {

@@ -51,7 +51,6 @@ func (s *settings) definitionObject(d *definition) *object {
 		watched:         len(d.Spec.Versions) > 1,
 	}
 	if o.declaresWebhook {
-		s.annotate(o)
 		o.declared["spec"].(map[string]any)["conversion"] = map[string]any{
 			"strategy": "Webhook",
 			"webhook": map[string]any{
@@ -91,15 +90,8 @@ func (s *settings) configurationObject(kind hookKind, resource string) *object {
 			"apiVersion": o.resource.GroupVersion().String(), "kind": o.kind,
 			"metadata": map[string]any{"name": o.name}, "webhooks": webhooks,
 		}
-		s.annotate(o)
 	}
 	return o
-}
-
-func (s *settings) annotate(o *object) {
-	for key, value := range s.annotations {
-		_ = unstructured.SetNestedField(o.declared, value, "metadata", "annotations", key) // all are objects
-	}
 }
 
 func list(texts []string) (all []any) {

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 func newGuard(t *testing.T) (w *Webhooks, binding *object) {
@@ -46,13 +45,8 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 			return refusal != nil, nil, refusal
 		})
 		s := &objectState{object: o, webhooks: w, all: client, client: client.Resource(o.resource)}
-		var lines []string
-		logged := klog.NewContext(t.Context(), funcr.New(func(_, args string) {
-			mu.Lock()
-			defer mu.Unlock()
-			lines = append(lines, args)
-		}, funcr.Options{}))
-		go s.observe(logged)
+		logged, lines := logcheck.Record(t.Context())
+		go s.run(logged)
 		put := func(change func(spec map[string]any)) {
 			t.Helper()
 			u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.declared)}
@@ -76,17 +70,16 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 			}, `policies \"a\" is forbidden: no`, "", 0},
 			{func() { refusal = nil; put(func(spec map[string]any) { spec["policyName"] = "b" }) }, `spec.policyName is \"b\"`, "spec.policyName", 1},
 		} {
+			before := len(lines())
 			mu.Lock()
 			step.change()
 			mu.Unlock()
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
-			mu.Lock()
-			if want := map[bool]int{false: 1}[step.line == ""]; len(lines) != want || !strings.Contains(strings.Join(lines, ""), step.line) {
-				t.Errorf("step %d: the log is %q", i, lines)
+			now := lines()[before:]
+			if want := map[bool]int{false: 1}[step.line == ""]; len(now) != want || !strings.Contains(strings.Join(now, ""), step.line) {
+				t.Errorf("step %d: the log is %q", i, now)
 			}
-			lines = nil
-			mu.Unlock()
 			s.mu.Lock()
 			if len(s.differences) != step.differ || step.differ > 0 && s.differences[0].Field != step.field {
 				t.Errorf("step %d: the differences are %v", i, s.differences)

@@ -40,7 +40,6 @@ type settings struct {
 	endpoint       endpoint
 	ownNamespace   string
 	reviewVersions []string
-	annotations    map[string]string
 	wrap           []func(string, http.Handler) http.Handler
 	definitions    []*definition
 	conversions    []*conversionWebhook
@@ -60,18 +59,6 @@ func (s *settings) errorf(format string, args ...any) {
 // the first that it supports. The default is v1, v1beta1.
 func ReviewVersions(versions ...string) Option {
 	return func(s *settings) { s.reviewVersions = slices.Clone(versions) }
-}
-
-// Annotations adds annotations, such as cert-manager.io/inject-ca-from, with which cert-manager
-// writes the CA bundles, to the manifests of the webhook configurations, and of the CRDs that this
-// operator converts.
-func Annotations(annotations map[string]string) Option {
-	return func(s *settings) {
-		if s.annotations == nil {
-			s.annotations = map[string]string{}
-		}
-		maps.Copy(s.annotations, annotations)
-	}
 }
 
 // Wrap adds middleware around each handler. The function gets the path and the handler, and returns

@@ -60,7 +60,7 @@ func TestNew_JoinsAllMistakes(t *testing.T) {
 		"converted twice":                 {"p", []registration.Option{service, s.definitions(), s.conversion(), registration.Conversion("/c", convert(s))}, []string{"converted twice, by Conversion /convert and by Conversion /c"}},
 		"preserveUnknownFields":           {"p", []registration.Option{service, registration.CRDs([]byte(strings.Replace(string(s.definition()), "scope:", "preserveUnknownFields: true\n  scope:", 1))), s.conversion()}, []string{"spec.preserveUnknownFields is true, expected false"}},
 		"a version that is not served":    {"p", []registration.Option{service, registration.CRDs([]byte(one)), registration.Validating("a.example.com", "/a", admitV1alpha1(s))}, []string{"function for Pizza.example.com: version v1alpha1, expected one that CustomResourceDefinition pizzas.example.com serves"}},
-		"no such subresource":             {"p", []registration.Option{service, registration.CRDs([]byte(strings.Replace(string(s.definition()), "{status: {}}", "{}", 1))), registration.Validating("a.example.com", "/a", admit(s.validate(subresource("status")))), registration.Validating("b.example.com", "/b", admit(s.validate(subresource("slices"))))}, []string{"function for Pizza.example.com: subresource status, which CustomResourceDefinition pizzas.example.com does not have", "subresource slices"}},
+		"no such subresource":             {"p", []registration.Option{service, registration.CRDs([]byte(strings.Replace(string(s.definition()), "{status: {}}", "{}", 1))), registration.Validating("a.example.com", "/a", admit(s.validate(admission.Subresource("status")))), registration.Validating("b.example.com", "/b", admit(s.validate(admission.Subresource("slices"))))}, []string{"function for Pizza.example.com: subresource status, which CustomResourceDefinition pizzas.example.com does not have", "subresource slices"}},
 		"a CRD of a Kubernetes project":   {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitKind("gateway.networking.k8s.io", "Gateway"))}, []string{"function for Gateway.gateway.networking.k8s.io: no CustomResourceDefinition"}},
 		"the scale of what":               {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitScale())}, []string{"function for Scale.autoscaling: subresource scale of an unknown resource: set Rules"}},
 		"every kind":                      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitEverything())}, []string{"function of every kind: name the kind with ForKind"}},
@@ -104,15 +104,15 @@ func TestManifests_RulesFromHandler(t *testing.T) {
 		"one version":                                        {admit(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
 		"with ConvertWith, all versions":                     {admitConverted(s, s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
 		"another converter":                                  {admitAnyConverter(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
-		"operations of one version":                          {admit(s.validateDelete(), s.validate(on(create))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, del)}},
-		"a subresource":                                      {admitConverted(s, s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
-		"resources of one version":                           {admit(s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
+		"operations of one version":                          {admit(s.validateDelete(), s.validate(admission.On("CREATE"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, del)}},
+		"a subresource":                                      {admitConverted(s, s.validate(), s.validate(admission.Subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
+		"resources of one version":                           {admit(s.validate(), s.validate(admission.Subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
 		"operations that differ":                             {admitVersions(s), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del), rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
 		"metadata, in all versions":                          {admitMetadata(s.kind("v1")), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, del)}},
 		"metadata beside a typed function, in its version":   {admit(s.validate(), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1alpha1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
 		"metadata beside typed functions, in their versions": {admit(admission.ValidateDelete(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1"))), s.validateDelete(), admission.ValidateDelete(fine[*unstructured.Unstructured], admission.ForKind(s.kind("v1alpha1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, del)}},
 		"metadata beside a function for another operation":   {admit(s.validate(), admission.ValidateDelete(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del), rule("example.com", []string{"v1"}, pizza, namespaced, create, update, del)}},
-		"metadata beside a function for a subresource":       {admit(s.validate(subresource("status")), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
+		"metadata beside a function for a subresource":       {admit(s.validate(admission.Subresource("status")), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
 		"metadata beside a typed function, matched exactly":  {admit(s.validate(), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
 		"built-in kinds":                                     {admitBuiltIn(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods"}, all, create, update), rule("", []string{"v1"}, []string{"pods/status"}, all, create, update), rule("networking.k8s.io", []string{"*"}, []string{"networkpolicies"}, all, del)}},
 		"a cluster-scoped and another":                       {admitScopes(), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"pizzas"}, namespaced, del), rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"toppings"}, cluster, del)}},
@@ -129,8 +129,8 @@ func TestManifests_RulesFromHandler(t *testing.T) {
 			}
 			for range 10 { // maps have no order
 				hooks := declare(t, "p", s.definitions(), registration.CRDs(restaurant(t)...), s.noConversion(), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", c.handler, changes...))
-				configuration := validatingConfiguration(t, hooks)
-				if diff := cmp.Diff(c.want, configuration.Webhooks[0].Rules); diff != "" {
+				got := configuration[admissionregistrationv1.ValidatingWebhookConfiguration](t, hooks)
+				if diff := cmp.Diff(c.want, got.Webhooks[0].Rules); diff != "" {
 					t.Fatalf("(-want +got):\n%s", diff)
 				}
 			}
@@ -167,7 +167,7 @@ func TestManifests_Defaults(t *testing.T) {
 	} {
 		hooks, err := registration.New("p", append(c.opts, s.definitions(), s.noConversion())...)
 		expect.NoError(t, err)
-		got := validatingConfiguration(t, hooks).Webhooks[0]
+		got := configuration[admissionregistrationv1.ValidatingWebhookConfiguration](t, hooks).Webhooks[0]
 		want := admissionregistrationv1.ValidatingWebhook{
 			Name: got.Name, ClientConfig: got.ClientConfig, Rules: got.Rules,
 			FailurePolicy:           new(admissionregistrationv1.Fail),
@@ -201,8 +201,7 @@ func TestManifests_AuthorsChoices(t *testing.T) {
 		},
 	))
 	expect.NoError(t, err)
-	var got admissionregistrationv1.MutatingWebhookConfiguration
-	manifest(t, hooks, &got)
+	got := configuration[admissionregistrationv1.MutatingWebhookConfiguration](t, hooks)
 	rule := anyRule
 	rule.Scope = new(admissionregistrationv1.AllScopes)
 	want := []admissionregistrationv1.MutatingWebhook{{
@@ -232,7 +231,7 @@ func TestDefinitions_KeepWhatTheyHave(t *testing.T) {
 	single := strings.ReplaceAll(string(s.definition()), "example.com", "single.example.com")
 	single = single[:strings.Index(single, "  - name: v1alpha1")] + "  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: {n: {type: integer, maximum: 9223372036854775807, default: 1}}}}\n"
 	text := "# two definitions\n--- # the first\n" + string(s.definition()) + "--- \n" + single + "...\n---\n# nothing\n"
-	hooks := declare(t, "p", registration.CRDs([]byte(text)), s.conversion(), registration.Annotations(map[string]string{"a": "b"}))
+	hooks := declare(t, "p", registration.CRDs([]byte(text)), s.conversion())
 	got, err := hooks.Manifests(nil)
 	expect.NoError(t, err)
 	if strings.Contains(string(got), "caBundle") || strings.Contains(string(got), "null") {
@@ -243,7 +242,6 @@ func TestDefinitions_KeepWhatTheyHave(t *testing.T) {
 		delete(u.Object, "status")
 		delete(u.Object["metadata"].(map[string]any), "creationTimestamp")
 	}
-	want[0].SetAnnotations(map[string]string{"a": "b"})
 	want[0].Object["spec"].(map[string]any)["conversion"] = map[string]any{
 		"strategy": "Webhook",
 		"webhook": map[string]any{

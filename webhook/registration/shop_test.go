@@ -86,9 +86,7 @@ func (s *shop) validate(filters ...admission.Filter) admission.Option {
 }
 
 func (s *shop) validateDelete() admission.Option {
-	return admission.ValidateDelete(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) {
-		return nil, nil
-	}, admission.ForKind(s.kind("v1")))
+	return admission.ValidateDelete(fine[*unstructured.Unstructured], admission.ForKind(s.kind("v1")))
 }
 
 // options declare everything but where it is.

@@ -38,6 +38,7 @@ import (
 	"github.com/crdkit/crdkit/test/balancer"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/rbac"
 	"github.com/crdkit/crdkit/test/testobj"
 	"github.com/crdkit/crdkit/test/tier"
 	"github.com/crdkit/crdkit/test/webhooktest"
@@ -68,6 +69,15 @@ spec:
     storage: true
     schema: *any
 `, group)
+}
+
+// converted returns the definition of pizzas in a group, and its conversion.
+func converted(t *testing.T, group string) (*conversion.Registry, []registration.Option) {
+	t.Helper()
+	registry := conversion.NewRegistry(runtime.NewScheme())
+	spoke := schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Pizza"}
+	expect.NoError(t, conversion.AddFields(registry, spoke, "v1", conversion.Rename("spec.topping", "spec.toppings")))
+	return registry, []registration.Option{registration.CRDs(definition(group)), registration.Conversion("/convert", conversion.NewHandler(registry))}
 }
 
 // town is a group with a Service in front of the replicas of a test.
@@ -111,8 +121,7 @@ func openOn(t *testing.T, cp *controlplane.ControlPlane) *town {
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{})
 	expect.NoError(t, err)
-	defined := definition(group)
-	_, err = client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), testobj.Parse(t, string(defined)), metav1.CreateOptions{})
+	_, err = client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), testobj.Parse(t, string(definition(group))), metav1.CreateOptions{})
 	expect.NoError(t, err)
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,21 +130,18 @@ func openOn(t *testing.T, cp *controlplane.ControlPlane) *town {
 	t.Cleanup(b.Close)
 	c := &town{ControlPlane: cp, group: group, operator: operator, system: system, config: cp.Config(), client: client, balancer: b}
 	c.hooks = func(extra ...registration.Option) *registration.Webhooks {
-		registry := conversion.NewRegistry(runtime.NewScheme())
-		expect.NoError(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+		registry, options := converted(t, group)
 		validate := admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 			if toppings, _, _ := unstructured.NestedString(u.Object, "spec", "toppings"); toppings == "pineapple" {
 				return field.ErrorList{field.Invalid(field.NewPath("spec", "toppings"), toppings, "not in this house")}, nil
 			}
 			return nil, nil
 		}, admission.ForKind(c.kind("v1")))
-		hooks, err := registration.New(operator, append([]registration.Option{
+		options = append(options,
 			registration.Service(system, "pizza-operator"),
 			registration.ServicePort(int32(b.Addr().(*net.TCPAddr).Port)),
-			registration.CRDs(defined),
-			registration.Conversion("/convert", conversion.NewHandler(registry)),
-			registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(registry), validate)),
-		}, extra...)...)
+			registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(registry), validate)))
+		hooks, err := registration.New(operator, append(options, extra...)...)
 		expect.NoError(t, err)
 		return hooks
 	}
@@ -205,6 +211,39 @@ func (c *town) awaitOrder(t *testing.T) {
 	})
 }
 
+// keepOrdering creates pizzas of v1alpha1 until it is stopped or the test ends, and none may fail.
+func (c *town) keepOrdering(t *testing.T) (stop func()) {
+	ordered, cancel := context.WithCancel(context.Background())
+	var orders sync.WaitGroup
+	orders.Go(func() {
+		n := 0
+		for ; ordered.Err() == nil; time.Sleep(20 * time.Millisecond) {
+			if _, err := c.pizzas("v1alpha1").Create(context.Background(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{}); err != nil {
+				t.Errorf("order %d: %v", n, err)
+				return
+			}
+			n++
+		}
+		if n == 0 {
+			t.Error("no pizzas were ordered")
+		}
+	})
+	return func() { cancel(); orders.Wait() }
+}
+
+// readyzHas returns a function that returns an error unless /readyz has all these texts.
+func readyzHas(addr string, lines ...string) func() error {
+	return func() error {
+		got := readyz(addr)
+		for _, line := range lines {
+			if !strings.Contains(got, line) {
+				return errors.New(got)
+			}
+		}
+		return nil
+	}
+}
+
 // install applies the manifests, and starts a replica.
 func (c *town) install(t *testing.T, hooks *registration.Webhooks, opts ...replica.Option) (addr string, stop func() error) {
 	t.Helper()
@@ -231,9 +270,7 @@ func (c *town) start(t *testing.T, hooks *registration.Webhooks, opts ...replica
 	}()
 	stop = func() error { cancel(); <-ended; return result }
 	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, stop())
 	})
 	return addr, stop
 }
@@ -287,9 +324,7 @@ func TestRun_FirstReplica(t *testing.T) {
 	}
 	t.Logf("at work after %s: %q", time.Since(begin), answers)
 	const cas = "# HELP crdkit_webhook_ca_certificates CA certificates that the API server is told to trust.\n# TYPE crdkit_webhook_ca_certificates gauge\ncrdkit_webhook_ca_certificates 1\n"
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(cas), "crdkit_webhook_ca_certificates"); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(cas), "crdkit_webhook_ca_certificates"))
 	families, err := registry.Gather()
 	expect.NoError(t, err)
 	changes := map[string]float64{}
@@ -364,10 +399,10 @@ func TestRun_StopsInOrder(t *testing.T) {
 		replica.Server(webhook.ShutdownDelay(time.Second)))
 	<-ready
 	expect.Eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[+]kitchen ok") || strings.Contains(got, "[-]") {
+		if got := readyz(addr); strings.Contains(got, "[-]") {
 			return errors.New(got)
 		}
-		return nil
+		return readyzHas(addr, "[+]kitchen ok")()
 	})
 	done := make(chan error, 1)
 	go func() {
@@ -382,12 +417,7 @@ func TestRun_StopsInOrder(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 	<-stops // at the same time as /readyz
-	expect.Eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[-]shutdown failed") {
-			return errors.New(got)
-		}
-		return nil
-	})
+	expect.Eventually(t, readyzHas(addr, "[-]shutdown failed"))
 	note("/readyz says that it is leaving")
 	expect.Eventually(t, func() error {
 		if conn, err := net.Dial("tcp", addr); err == nil {
@@ -438,12 +468,7 @@ func TestInformer_MayNotList(t *testing.T) {
 	mayNot := *c
 	mayNot.client = client
 	addr, _ := c.install(t, c.hooks(), replica.Informer("pizzas", c.informer("v1alpha1")), replica.Informer("others", mayNot.informer("v1")))
-	expect.Eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[+]informer-pizzas ok") {
-			return errors.New(got)
-		}
-		return nil
-	})
+	expect.Eventually(t, readyzHas(addr, "[+]informer-pizzas ok"))
 	for begin := time.Now(); time.Since(begin) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
 		got := readyz(addr)
 		_, why, _ := strings.Cut(got, "[-]informer-others failed: not synced")
@@ -460,21 +485,11 @@ func TestRun_NamespacedOperator(t *testing.T) {
 	c.order(t, 3)
 	user, err := c.User("cook")
 	expect.NoError(t, err)
-	admin, err := kubernetes.NewForConfig(c.Config())
-	expect.NoError(t, err)
 	// All that the registration and the authority need, and pizzas in one namespace.
 	hooks := c.hooks()
 	rules := append(hooks.PolicyRules(), rbacv1.PolicyRule{Verbs: []string{"create", "get", "update", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}})
-	_, err = admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, Rules: rules}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	subjects := []rbacv1.Subject{{Kind: "User", Name: "cook"}}
-	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "cook"},
-		Rules: []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{c.group}, Resources: []string{"pizzas"}}}}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	rbac.Grant(t, c.Config(), "", "cook", rules...)
+	rbac.Grant(t, c.Config(), "default", "cook", rbacv1.PolicyRule{Verbs: []string{"list", "watch"}, APIGroups: []string{c.group}, Resources: []string{"pizzas"}})
 	cook := *c
 	cook.config = user
 	cook.client, err = dynamic.NewForConfig(user)
@@ -508,27 +523,7 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 			w.FailurePolicy = new(admissionregistrationv1.Ignore)
 		})
 	next := c.hooks(second)
-	ordered := make(chan struct{})
-	stopOrders := sync.OnceFunc(func() { close(ordered) })
-	var orders sync.WaitGroup
-	defer orders.Wait()
-	defer stopOrders()
-	orders.Go(func() {
-		for n := 0; ; n++ {
-			select {
-			case <-ordered:
-				if n == 0 {
-					t.Error("no pizzas were ordered")
-				}
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-			if _, err := c.pizzas("v1alpha1").Create(context.Background(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{}); err != nil {
-				t.Errorf("order %d: %v", n, err)
-				return
-			}
-		}
-	})
+	defer c.keepOrdering(t)()
 	c.apply(t, next)
 	want := fmt.Sprintf("# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration, definition or guard that is not as it is declared.\n# TYPE crdkit_webhook_registration_difference gauge\n"+
 		"crdkit_webhook_registration_difference{field=\"webhooks[second.pizzas.example.com]\",kind=\"ValidatingWebhookConfiguration\",name=%q} 1\n", c.operator)
@@ -549,9 +544,8 @@ func TestRun_URLWithoutNamespace(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.NoError(t, err)
 	url := "https://" + l.Addr().String()
-	registry := conversion.NewRegistry(runtime.NewScheme())
-	expect.NoError(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
-	hooks, err := registration.New(c.operator, registration.URL(url), registration.CRDs(definition(c.group)), registration.Conversion("/convert", conversion.NewHandler(registry)))
+	_, options := converted(t, c.group)
+	hooks, err := registration.New(c.operator, append(options, registration.URL(url))...)
 	expect.NoError(t, err)
 	c.apply(t, hooks)
 	ctx, stop := context.WithCancel(t.Context())
@@ -574,10 +568,10 @@ func TestCertificates_FromFiles(t *testing.T) {
 	certs, bundle := c.files(t)
 	addr, _ := c.install(t, c.hooks(), replica.Certificates(certs, bundle))
 	expect.Eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[+]certificate ok") || !strings.Contains(got, "[+]ca-bundle ok") || strings.Contains(got, "[-]") {
+		if got := readyz(addr); strings.Contains(got, "[-]") {
 			return errors.New(got)
 		}
-		return nil
+		return readyzHas(addr, "[+]certificate ok", "[+]ca-bundle ok")()
 	})
 	expect.Eventually(t, func() error {
 		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
@@ -616,25 +610,12 @@ func TestTrust_NoRequestFails(t *testing.T) {
 	}
 	c.apply(t, c.hooks())
 	var stop func() error
-	var orders sync.WaitGroup
-	ordered, stopOrders := context.WithCancel(t.Context())
-	defer orders.Wait()
-	defer stopOrders()
 	for i, n := range tier.Pick([]int{0, 1, 2, 1}, []int{0, 1, 2, 3, 2, 1, 0}) {
 		addr, stopThis := c.start(t, c.hooks(), append(releases[n], replica.Server(webhook.ShutdownDelay(3*time.Second)))...)
 		c.awaitReady(t, addr)
 		if i == 0 {
 			c.awaitOrder(t)
-			orders.Go(func() {
-				for n := 0; ordered.Err() == nil; n++ {
-					_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{})
-					if err != nil {
-						t.Errorf("order %d: %v", n, err)
-						return
-					}
-					time.Sleep(20 * time.Millisecond)
-				}
-			})
+			defer c.keepOrdering(t)()
 		} else {
 			time.Sleep(300 * time.Millisecond) // both serve
 			expect.NoError(t, stop())

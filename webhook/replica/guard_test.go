@@ -30,6 +30,7 @@ import (
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/test/controlplane"
 	"github.com/crdkit/crdkit/test/expect"
+	"github.com/crdkit/crdkit/test/rbac"
 	"github.com/crdkit/crdkit/test/webhooktest"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/authority"
@@ -56,19 +57,11 @@ func newVictim(t *testing.T, cp *controlplane.ControlPlane) *victim {
 	var err error
 	v.admin, err = kubernetes.NewForConfig(v.Config())
 	expect.NoError(t, err)
-	core, rbac := v.admin.CoreV1(), v.admin.RbacV1()
-	cook, role := metav1.ObjectMeta{Name: "cook", Namespace: v.system}, metav1.ObjectMeta{Name: v.operator}
-	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "cook", Namespace: v.system}}
-	_, err = core.ServiceAccounts(v.system).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: cook}, metav1.CreateOptions{})
+	core := v.admin.CoreV1()
+	_, err = core.ServiceAccounts(v.system).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "cook", Namespace: v.system}}, metav1.CreateOptions{})
 	expect.NoError(t, err)
-	_, err = rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: role, Rules: v.guarded().PolicyRules()}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: role, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: v.operator}, Subjects: subjects}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = rbac.Roles(v.system).Create(t.Context(), &rbacv1.Role{ObjectMeta: cook, Rules: authority.PolicyRules(v.operator + "-webhook")}, metav1.CreateOptions{})
-	expect.NoError(t, err)
-	_, err = rbac.RoleBindings(v.system).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: cook, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
-	expect.NoError(t, err)
+	rbac.Grant(t, v.Config(), "", v.user, v.guarded().PolicyRules()...)
+	rbac.Grant(t, v.Config(), v.system, v.user, authority.PolicyRules(v.operator+"-webhook")...)
 	token, err := core.ServiceAccounts(v.system).CreateToken(t.Context(), "cook", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	expect.NoError(t, err)
 	v.config = rest.AnonymousClientConfig(v.Config())

@@ -55,13 +55,10 @@ func (i *informer) check(unconverted func() bool) func(*http.Request) error {
 
 // lacksConversion reports whether the API server could not convert. Only the text of the error
 // shows this, because the converter returns a plain error, with a TODO for one that becomes a
-// Status (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go). The code and the
-// reason of the response fit other faults too. A 429 also comes from a cache that is only slow
-// (apiserver/pkg/storage/cacher/ready.go). The reason StorageReadError, which is the default since
-// Kubernetes 1.37, also comes from objects that are corrupt or cannot be decrypted
-// (apiserver/pkg/storage/etcd3/corrupt_obj_deleter.go). The definition does not help, because any
-// stored object may have an older version. If the text changes, a first replica never becomes
-// ready, and TestRun_FirstReplica fails with that release of Kubernetes.
+// Status (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go). A 429 also comes from
+// a cache that is only slow, and the reason StorageReadError (Kubernetes 1.37) from corrupt objects. If
+// the text changes, a first replica never becomes ready, and TestRun_FirstReplica fails with that
+// release of Kubernetes.
 func lacksConversion(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "conversion webhook for ")
 }

@@ -41,10 +41,8 @@ func Certificates(certs interface {
 //	replica.Trust(bundle)
 //	no option
 //
-// During the first and the last rollout, the replicas of one release want a CA bundle that has one
-// more CA. Those of the other release leave it for 30 seconds before they replace it
-// ([registration.Webhooks.Inject]), so the CRDs are written a few times a minute at most, which closes
-// watches of their objects.
+// During the first and the last rollout, one release wants one CA more than the other, so the CRDs are
+// written up to a few times a minute, which closes watches of their objects.
 func Trust(bundle registration.Bundle) Option {
 	return func(r *replica) { r.trusted = append(r.trusted, bundle) }
 }

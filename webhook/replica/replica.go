@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -239,14 +240,5 @@ func (r *replica) inform(ctx context.Context) error {
 
 // await returns true when the condition holds, or false when the context is done.
 func await(ctx context.Context, condition func() bool) bool {
-	tick := time.NewTicker(pace)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-tick.C:
-		}
-	}
-	return true
+	return wait.PollUntilContextCancel(ctx, pace, true, func(context.Context) (bool, error) { return condition(), nil }) == nil
 }

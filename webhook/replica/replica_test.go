@@ -10,11 +10,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/metrics"
@@ -28,14 +25,9 @@ var insecure = &tls.Config{InsecureSkipVerify: true}
 // outside is a registration that does not know the operator's own namespace.
 func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 	t.Helper()
-	registry := conversion.NewRegistry(runtime.NewScheme())
-	spoke := schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Pizza"}
-	expect.NoError(t, conversion.AddFields(registry, spoke, "v1", conversion.Rename("spec.topping", "spec.toppings")))
-	hooks, err := registration.New("pizza-operator", append([]registration.Option{
-		registration.URL("https://127.0.0.1:9443"),
-		registration.CRDs(definition("example.com")),
-		registration.Conversion("/convert", conversion.NewHandler(registry)),
-	}, opts...)...)
+	_, options := converted(t, "example.com")
+	options = append(options, registration.URL("https://127.0.0.1:9443"))
+	hooks, err := registration.New("pizza-operator", append(options, opts...)...)
 	expect.NoError(t, err)
 	return hooks
 }

@@ -46,9 +46,7 @@ func TestPrometheus_LastMigration(t *testing.T) {
 		# TYPE crdkit_migration_objects_expected gauge
 		crdkit_migration_objects_expected{crd="pizzas.example.com"} 12
 	`
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(want)))
 	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}
