@@ -345,7 +345,7 @@ func TestChanges_ObjectsAreRequired(t *testing.T) {
 		if changes, err := merge.Diff([]byte(`{}`), []byte(text), nil); err == nil {
 			t.Errorf("h %s: %s", text, changes.Encode())
 		}
-		if got, err := (merge.Changes{}).Apply([]byte(text), nil); err == nil {
+		if got, err := (merge.Changes{}).ApplyUnedited([]byte(text), nil); err == nil {
 			t.Errorf("b2 %s: %s", text, got)
 		}
 	}
@@ -479,7 +479,7 @@ func TestParse_Refuses(t *testing.T) {
 func TestApply_TooDeepInItsPlace(t *testing.T) {
 	changes, err := merge.Parse([]byte(`[{"path":["a","b","c"],"value":` + strings.Repeat(`[`, 9_998) + strings.Repeat(`]`, 9_998) + `}]`))
 	expect.NoError(t, err)
-	if got, err := changes.Apply([]byte(`{"a":{"b":{}}}`), nil); err == nil || !strings.Contains(err.Error(), "too deeply") {
+	if got, err := changes.ApplyUnedited([]byte(`{"a":{"b":{}}}`), nil); err == nil || !strings.Contains(err.Error(), "too deeply") {
 		t.Errorf("got %.100s, %v", got, err)
 	}
 }
@@ -551,7 +551,7 @@ func TestDiff_WithoutKeys(t *testing.T) {
 	b, h := []byte(`{"l":[{"name":"a"}]}`), []byte(`{"l":[{"name":"a","x":1}]}`)
 	changes, err := merge.Diff(b, h, nil)
 	expect.NoError(t, err)
-	if got, err := changes.Apply(b, nil); string(got) != string(h) || err != nil {
+	if got, err := changes.ApplyUnedited(b, nil); string(got) != string(h) || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
 }
