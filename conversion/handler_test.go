@@ -19,6 +19,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func question(version, desired string, objects ...string) string {
@@ -147,9 +148,7 @@ func TestHandler_EncoderPanic(t *testing.T) {
 		conversion.AddSpoke(reg, note[int32, int16](""), note[int16, int32]("")),
 		conversion.AddSpoke(reg, func(context.Context, *explosive, *V2) error { return nil }, func(context.Context, *V2, *explosive) error { return nil }),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	h := conversion.NewHandler(reg)
 	for _, n := range []int{1, 100} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/internal/merge"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // random returns n characters that take about three quarters of their size when compressed.
@@ -126,9 +127,7 @@ func compressed(t testing.TB, lost io.Reader) string {
 	if _, err := io.Copy(w, lost); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return noted(fmt.Sprintf(`{"spoke":"v1","hub":"v2","gzip":%q}`, base64.StdEncoding.EncodeToString(b.Bytes())))
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // hubFarm has pools of which the spoke shows some, and of these a size and a mode.
@@ -98,9 +99,7 @@ func (r release) farms(t testing.TB, opts ...lossless.Option) *conversion.Regist
 	s.AddKnownTypeWithName(oldFarms, &oldFarm{})
 	s.AddKnownTypeWithName(menus.WithKind("Farm"), &hubFarm{})
 	reg := conversion.NewRegistry(s)
-	if err := errors.Join(conversion.AddSpoke(reg, r.toHub, r.fromHub), conversion.Lossless(reg, oldFarms, opts...)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(conversion.AddSpoke(reg, r.toHub, r.fromHub), conversion.Lossless(reg, oldFarms, opts...)))
 	return reg
 }
 
@@ -177,9 +176,7 @@ func edited(t testing.TB, written, read *conversion.Registry, hub string, edit f
 		return err.Error()
 	}
 	var got struct{ Spec json.RawMessage }
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &got))
 	return string(got.Spec)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A menu of the hub has prices in a currency, dishes with notes, and opening hours.
@@ -127,9 +128,7 @@ func menuRegistry(t testing.TB, opts ...lossless.Option) *conversion.Registry {
 		conversion.AddSpoke(reg, menuToHub, menuFromHub),
 		conversion.Lossless(reg, oldMenu1, append([]lossless.Option{dishKeys}, opts...)...),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	return reg
 }
@@ -165,9 +164,7 @@ func into[T any](t testing.TB, text string) (v T) {
 func textOf(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(b)
 }
 
@@ -535,9 +532,7 @@ func TestLossless_BetweenSpokes(t *testing.T) {
 			func(_ context.Context, in *hubMenu, out *newMenu) error { out.Spec = in.Spec; return nil }),
 		conversion.Lossless(reg, oldMenu1, dishKeys),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	want := menuOf("v3", `{"name":"m","labels":{"a":"b"},"annotations":{"v2-only":"x"}}`, richMenu)
 	old := convert(t, reg, want, oldMenu1.GroupVersion())
@@ -597,9 +592,7 @@ func TestLossless_AllSortsOfFunctions(t *testing.T) {
 		}},
 	} {
 		reg := conversion.NewRegistry(menuScheme())
-		if err := errors.Join(conversion.AddSpoke(reg, c.up, c.down), conversion.Lossless(reg, oldMenu1, dishKeys)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(conversion.AddSpoke(reg, c.up, c.down), conversion.Lossless(reg, oldMenu1, dishKeys)))
 		for _, spec := range []string{richMenu, `{}`, `{"size":"XL"}`, `{"currency":"CHF","tags":[{"text":"a"}]}`} {
 			hub := menuOf("v2", `{"name":"m","annotations":{"x":"y"}}`, spec)
 			spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
@@ -656,9 +649,7 @@ func TestLossless_OneConflict(t *testing.T) {
 func TestLossless_MovedFields(t *testing.T) {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	v1 := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "CronTab"}
-	if err := errors.Join(conversion.AddFields(reg, v1, "v2", conversion.Rename("spec.address.host", "spec.host")), conversion.Lossless(reg, v1)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(conversion.AddFields(reg, v1, "v2", conversion.Rename("spec.address.host", "spec.host")), conversion.Lossless(reg, v1)))
 	for _, spec := range []string{`{"address":{},"host":"h"}`, `{"address":{"x":{}},"ports":[1,2,3],"host":"h"}`, `{"host":null}`, `{"address":{}}`, `{}`} {
 		hub := `{"apiVersion":"example.com/v2","kind":"CronTab","metadata":{"name":"c"},"spec":` + spec + `}`
 		spoke := convert(t, reg, hub, v1.GroupVersion())
@@ -693,9 +684,7 @@ func TestLossless_OwnDecoder(t *testing.T) {
 		out.Spec.Currency = ""
 		return nil
 	}
-	if err := errors.Join(conversion.AddSpoke(reg, up, down), conversion.Lossless(reg, oldMenu1)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(conversion.AddSpoke(reg, up, down), conversion.Lossless(reg, oldMenu1)))
 	hub := menuOf("v2", `{"name":"m","managedFields":[{"manager":"x"}]}`, `{"currency":"CHF","size":"XL"}`)
 	spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
 	if !strings.Contains(spoke, lossless.Annotation) {
@@ -740,9 +729,7 @@ func TestLossless_NewHub(t *testing.T) {
 		conversion.Lossless(reg, oldMenu1, lossless.ListMapKeys(keyed(menus.WithKind("Menu").GroupKind().WithVersion("v3"), "menu.dishes", "name"))),
 		reg.Check(),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	v3 := schema.GroupVersion{Group: "example.com", Version: "v3"}
 	now := convert(t, reg, stored, v3)
@@ -761,9 +748,7 @@ func TestLossless_FaultsAtStart(t *testing.T) {
 		"the spoke is lossless already", "no CustomResourceDefinition has a schema of Menu.example.com in v2", "no CustomResourceDefinition found",
 		"CustomResourceDefinition things.example.com has no schema",
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		expect.ErrorContains(t, err, want)
 	}
 	if err := conversion.Lossless(reg, menus.WithKind("Menu")); err == nil || !strings.Contains(err.Error(), "v2 is the hub") {
 		t.Errorf("the hub itself: %v", err)
@@ -774,9 +759,7 @@ func TestLossless_FaultsAtStart(t *testing.T) {
 func TestListMapKeys_Definition(t *testing.T) {
 	texts := slices.Concat(poolKeyed, []byte("\n---\n"), keyed(oldMenu1, "spec.dishes", "price"), []byte("\n---\n"), dishKeyed) // other kinds and versions are passed over
 	reg := conversion.NewRegistry(menuScheme())
-	if err := errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, lossless.ListMapKeys(texts))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, lossless.ListMapKeys(texts))))
 	if spoke := convert(t, reg, menuOf("v2", `{}`, richMenu), oldMenu1.GroupVersion()); !strings.Contains(spoke, `{\"key\":{\"name\":\"soup\"}}`) {
 		t.Errorf("soup is not told by its name: %s", spoke)
 	}
@@ -809,9 +792,7 @@ func TestHubCopy_EditedSpoke(t *testing.T) {
 			}),
 			conversion.Lossless(reg, oldMenu1, c.opts...),
 		} {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 		}
 		type note struct{ Of string }
 		now := into[oldMenu](t, convert(t, reg, hub, oldMenu1.GroupVersion()))

@@ -157,9 +157,7 @@ func benchmarkWebhook(b *testing.B, toppings []pizzaTopping, change func(*pizzaS
 	p.Spec.Toppings = toppings
 	encode := func() []byte {
 		text, err := json.Marshal(p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, err)
 		return text
 	}
 	var v any
