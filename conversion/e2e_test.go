@@ -33,7 +33,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 	reg := conversion.NewRegistry(menuScheme())
 	group := oldMenu1.Group
 	v1 := schema.GroupVersion{Group: group, Version: "v1"}
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, strange(menuToHub), menuFromHub),
 		// A third version of the menu has no Go type.
 		conversion.AddUnstructuredSpoke(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, "",
@@ -51,16 +51,12 @@ func TestHandler_RealAPIServer(t *testing.T) {
 		// And a kind has its fields moved.
 		conversion.AddFields(reg, schema.GroupVersionKind{Group: group, Version: "v1", Kind: "CronTab"}, "v2",
 			conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))),
-	} {
-		expect.NoError(t, err)
-	}
+	))
 	menuCRD := webhookCRD("menus", "Menu", "v2", "v1", "v1alpha1")
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.Lossless(reg, v1.WithKind("Menu"), lossless.ListMapKeys(textOfDefinition(t, menuCRD))),
 		conversion.Lossless(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, lossless.ListMapKeys(textOfDefinition(t, menuCRD))),
-	} {
-		expect.NoError(t, err)
-	}
+	))
 	url, ca := webhooktest.Serve(t, conversion.NewHandler(reg))
 	install(t, cp, url, ca, reg, menuCRD, webhookCRD("crontabs", "CronTab", "v2", "v1"))
 	client, err := dynamic.NewForConfig(cp.Config())

@@ -3,6 +3,7 @@ package conversion_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -162,14 +163,12 @@ func TestLossless_RemovedParents(t *testing.T) {
 	s.AddKnownTypeWithName(v1, &oldApp{})
 	s.AddKnownTypeWithName(menus.WithKind("App"), &hubApp{})
 	typed, untyped := conversion.NewRegistry(s), conversion.NewRegistry(runtime.NewScheme())
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(typed, appToHub, appFromHub),
 		conversion.Lossless(typed, v1),
 		conversion.AddUnstructuredSpoke(untyped, v1, "v2", unstructuredApp(appToHub), unstructuredApp(appFromHub)),
 		conversion.Lossless(untyped, v1, lossless.ListMapKeys([]byte(appsCRD))),
-	} {
-		expect.NoError(t, err)
-	}
+	))
 	definition, err := schema.Parse([]byte(appsCRD))
 	expect.NoError(t, err)
 	app := func(spec string) string {

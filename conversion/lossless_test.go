@@ -124,12 +124,10 @@ func menuScheme() *runtime.Scheme {
 func menuRegistry(t testing.TB, opts ...lossless.Option) *conversion.Registry {
 	t.Helper()
 	reg := conversion.NewRegistry(menuScheme())
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, menuToHub, menuFromHub),
 		conversion.Lossless(reg, oldMenu1, append([]lossless.Option{dishKeys}, opts...)...),
-	} {
-		expect.NoError(t, err)
-	}
+	))
 	return reg
 }
 
@@ -525,15 +523,13 @@ func TestLossless_BetweenSpokes(t *testing.T) {
 	v3 := schema.GroupVersion{Group: "example.com", Version: "v3"}
 	s.AddKnownTypeWithName(v3.WithKind("Menu"), &newMenu{})
 	reg := conversion.NewRegistry(s)
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, menuToHub, menuFromHub),
 		conversion.AddSpoke(reg,
 			func(_ context.Context, in *newMenu, out *hubMenu) error { out.Spec = in.Spec; return nil },
 			func(_ context.Context, in *hubMenu, out *newMenu) error { out.Spec = in.Spec; return nil }),
 		conversion.Lossless(reg, oldMenu1, dishKeys),
-	} {
-		expect.NoError(t, err)
-	}
+	))
 	want := menuOf("v3", `{"name":"m","labels":{"a":"b"},"annotations":{"v2-only":"x"}}`, richMenu)
 	old := convert(t, reg, want, oldMenu1.GroupVersion())
 	if diff := cmp.Diff(into[any](t, want), into[any](t, convert(t, reg, old, v3))); diff != "" {
@@ -610,7 +606,7 @@ func TestLossless_AllSortsOfFunctions(t *testing.T) {
 // One conflict takes nothing else with it. A price shows in the spoke in two ways.
 func TestLossless_OneConflict(t *testing.T) {
 	reg := conversion.NewRegistry(menuScheme())
-	if err := errors.Join(
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, menuToHub, func(ctx context.Context, in *hubMenu, out *oldMenu) error {
 			err := menuFromHub(ctx, in, out)
 			for i, dish := range in.Spec.Dishes {
@@ -620,9 +616,7 @@ func TestLossless_OneConflict(t *testing.T) {
 			}
 			return err
 		}),
-		conversion.Lossless(reg, oldMenu1, dishKeys)); err != nil {
-		t.Fatal(err)
-	}
+		conversion.Lossless(reg, oldMenu1, dishKeys)))
 	m := randomMenu(rand.New(rand.NewPCG(1, 1)))
 	m.Spec.Dishes = nil
 	for i := range 200 {
@@ -708,7 +702,7 @@ func TestLossless_NewHub(t *testing.T) {
 		return v
 	}
 	reg := conversion.NewRegistry(runtime.NewScheme())
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		// v3 has renamed spec to menu, which v2 knows as a whole, and v1 in part.
 		conversion.AddFields(reg, menus.WithKind("Menu"), "v3", conversion.Rename("spec", "menu")),
 		conversion.AddUnstructuredSpoke(reg, oldMenu1, "v3",
@@ -728,9 +722,7 @@ func TestLossless_NewHub(t *testing.T) {
 			})),
 		conversion.Lossless(reg, oldMenu1, lossless.ListMapKeys(keyed(menus.WithKind("Menu").GroupKind().WithVersion("v3"), "menu.dishes", "name"))),
 		reg.Check(),
-	} {
-		expect.NoError(t, err)
-	}
+	))
 	v3 := schema.GroupVersion{Group: "example.com", Version: "v3"}
 	now := convert(t, reg, stored, v3)
 	want := strings.NewReplacer("v2", "v3", `"spec"`, `"menu"`).Replace(hub)
@@ -744,12 +736,10 @@ func TestLossless_FaultsAtStart(t *testing.T) {
 	reg := menuRegistry(t)
 	err := conversion.Lossless(reg, oldMenu1, lossless.ListMapKeys(keyed(oldMenu1, "spec.dishes", "name")),
 		lossless.ListMapKeys(textOfDefinition(t, definition("v1!"))), lossless.ListMapKeys(nil))
-	for _, want := range []string{
+	expect.ErrorContains(t, err,
 		"the spoke is lossless already", "no CustomResourceDefinition has a schema of Menu.example.com in v2", "no CustomResourceDefinition found",
 		"CustomResourceDefinition things.example.com has no schema",
-	} {
-		expect.ErrorContains(t, err, want)
-	}
+	)
 	if err := conversion.Lossless(reg, menus.WithKind("Menu")); err == nil || !strings.Contains(err.Error(), "v2 is the hub") {
 		t.Errorf("the hub itself: %v", err)
 	}
@@ -779,7 +769,7 @@ func TestHubCopy_EditedSpoke(t *testing.T) {
 		{[]lossless.Option{dishKeys, lossless.HubCopy(stored)}, `{"currency":"EUR","dishes":[{"name":"soup","price":2,"note":"hot"}]}`},
 	} {
 		reg := conversion.NewRegistry(menuScheme())
-		for _, err := range []error{
+		expect.NoError(t, errors.Join(
 			conversion.AddSpoke(reg, func(ctx context.Context, in *oldMenu, out *hubMenu) error {
 				if text, ok := in.Annotations[stored]; ok {
 					out.Spec.Currency = into[hubSpec](t, text).Currency
@@ -791,9 +781,7 @@ func TestHubCopy_EditedSpoke(t *testing.T) {
 				return menuFromHub(ctx, in, out)
 			}),
 			conversion.Lossless(reg, oldMenu1, c.opts...),
-		} {
-			expect.NoError(t, err)
-		}
+		))
 		type note struct{ Of string }
 		now := into[oldMenu](t, convert(t, reg, hub, oldMenu1.GroupVersion()))
 		same := into[note](t, old.Annotations[lossless.Annotation]) == into[note](t, now.Annotations[lossless.Annotation])

@@ -43,12 +43,10 @@ func textOfDefinition(t testing.TB, crd *apiextensionsv1.CustomResourceDefinitio
 // Check compares the registry with a definition.
 func TestCheck_Definition(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")),
 		conversion.AddSpoke(reg, note[int32, int16](""), note[int16, int32]("")),
-	} {
-		expect.NoError(t, err)
-	}
+	))
 	other := definition("v1!", "v2")
 	other.Spec.Names.Kind = "Other"
 	same := definition("v1!", "v2")
@@ -106,9 +104,7 @@ func TestCheck_TextsWithoutDefinition(t *testing.T) {
 	expect.NoError(t, conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")))
 	good := string(textOfDefinition(t, definition("v1", "v2!")))
 	err := reg.Check([]byte(good), nil, []byte(good+"\n---\nkind: ConfigMap\napiVersion: v1\n"))
-	for _, want := range []string{"conversion: definitions, text 2: no CustomResourceDefinition found", `conversion: definitions, text 3: the document of line 2: kind "ConfigMap"`} {
-		expect.ErrorContains(t, err, want)
-	}
+	expect.ErrorContains(t, err, "conversion: definitions, text 2: no CustomResourceDefinition found", `conversion: definitions, text 3: the document of line 2: kind "ConfigMap"`)
 }
 
 // V1, V2 and V3 are three versions of the kind Thing.
@@ -174,12 +170,10 @@ func TestAddSpoke_ThroughTheHub(t *testing.T) {
 func TestFunction_VersionOfItsObject(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
 	seen := ""
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, func(_ context.Context, in *V1, out *V2) error { out.TypeMeta = in.TypeMeta; return nil }, note[int16, int8]("")),
 		conversion.AddSpoke(reg, note[int32, int16](""), func(_ context.Context, in *V2, _ *V3) error { seen = in.APIVersion; return nil }),
-	} {
-		expect.NoError(t, err)
-	}
+	))
 	convert(t, reg, `{"apiVersion":"example.com/v1","kind":"Thing"}`, thingVersion("v3"))
 	if seen != "example.com/v2" {
 		t.Errorf("the second function sees %s", seen)
