@@ -77,19 +77,6 @@ func TestLossless_ReadsBothForms(t *testing.T) {
 	}
 }
 
-// An edit is merged with a compressed annotation too.
-func TestLossless_CompressedAnnotationMerges(t *testing.T) {
-	reg := menuRegistry(t)
-	hub := currency(t, nil, random(150_000))
-	spoke := into[oldMenu](t, convert(t, reg, hub, oldMenu1.GroupVersion()))
-	spoke.Spec.Size = "Small"
-	want := into[hubMenu](t, hub)
-	want.Spec.Size = "Small"
-	if diff := cmp.Diff(want, into[hubMenu](t, convert(t, reg, textOf(t, spoke), menus))); diff != "" {
-		t.Errorf("(-want +got):\n%.1000s", diff)
-	}
-}
-
 func TestLossless_TooLargeForAnnotations(t *testing.T) {
 	reg := menuRegistry(t)
 	for _, hub := range []string{

@@ -122,7 +122,7 @@ func benchmark(b *testing.B, raw, before, after []byte) {
 	b.SetBytes(int64(len(raw) + len(before) + len(after)))
 	b.ReportAllocs()
 	for b.Loop() {
-		p, _, err := Patch(raw, before, after, nil, true)
+		p, _, err := Patch(raw, before, after, nil, false, true)
 		if err != nil || p == nil {
 			b.Fatal(string(p), err)
 		}

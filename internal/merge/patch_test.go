@@ -63,7 +63,7 @@ func testPatches(t *testing.T, cases []patchCase) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			raw, before, after := long(c.raw), long(c.before), long(c.after)
-			got, _, err := Patch(raw, before, after, nil, true)
+			got, _, err := Patch(raw, before, after, nil, false, true)
 			expect.NoError(t, err)
 			if diff := cmp.Diff(string(long(c.want)), string(got)); diff != "" {
 				t.Errorf("patch (-want +got):\n%s", diff)
@@ -211,7 +211,7 @@ func TestPatch(t *testing.T) {
 func TestPatch_InsertionIntoAThousand(t *testing.T) {
 	for _, at := range []int{0, 1, 500, 999, 1000} {
 		after := thousand("quantity", func(l []string) []string { return slices.Insert(l, at, `{"name":"new"}`) })
-		got, _, err := Patch(thousand("name", nil), thousand("quantity", nil), after, nil, true)
+		got, _, err := Patch(thousand("name", nil), thousand("quantity", nil), after, nil, false, true)
 		want := fmt.Sprintf(`[{"op":"add","path":"/spec/toppings/%d","value":{"name":"new"}}]`, at)
 		if err != nil || string(got) != want {
 			t.Errorf("got %.300s, %v; want %s", got, err, want)
@@ -224,7 +224,7 @@ func TestPatch_NoObject(t *testing.T) {
 	const ok, other = `{"a":1}`, `{"a":2}`
 	for _, bad := range []string{``, ` `, `null`, `[]`, `1`, `{`, `{"a"}`, `{"a":1]`, `{"a":[}`, `{} {}`, `{"a":1}}`, `{a:1}`, "{\"a\":\"\n\"}"} {
 		for i, in := range [][3]string{{bad, ok, other}, {ok, bad, other}, {ok, other, bad}} {
-			if got, _, err := Patch([]byte(in[0]), []byte(in[1]), []byte(in[2]), nil, true); err == nil {
+			if got, _, err := Patch([]byte(in[0]), []byte(in[1]), []byte(in[2]), nil, false, true); err == nil {
 				t.Errorf("%q as input %d gave %s", bad, i+1, got)
 			} else if !strings.Contains(err.Error(), []string{"raw", "before", "after"}[i]) {
 				t.Errorf("%q as input %d: the error does not say which: %v", bad, i+1, err)
@@ -240,7 +240,7 @@ func TestPatch_Deterministic(t *testing.T) {
 	after := `{"l":[{"k":1},{"a":1,"b":2,"c":5},{},{"x":1},{"a":1,"b":2,"c":6},{}]}`
 	var want []byte
 	for range 100 {
-		got, _, err := Patch([]byte(raw), []byte(before), []byte(after), nil, true)
+		got, _, err := Patch([]byte(raw), []byte(before), []byte(after), nil, false, true)
 		expect.NoError(t, err)
 		if want == nil {
 			want = got
@@ -257,7 +257,7 @@ func TestPatch_KeepsInputs(t *testing.T) {
 	for i, s := range in {
 		texts[i] = []byte(s + "slack")[:len(s)]
 	}
-	got, _, err := Patch(texts[0], texts[1], texts[2], nil, true)
+	got, _, err := Patch(texts[0], texts[1], texts[2], nil, false, true)
 	expect.NoError(t, err)
 	for i := range got {
 		got[i] = '!'
@@ -310,7 +310,7 @@ func TestPatch_BigLists(t *testing.T) {
 			raw, before := list(c.n, true, same, elements(c.before)), list(c.n, false, same, elements(c.before))
 			after, want := list(c.n, false, order, elements(c.after)), list(c.n, true, order, elements(c.after))
 			start := time.Now()
-			got, _, err := Patch(raw, before, after, nil, true)
+			got, _, err := Patch(raw, before, after, nil, false, true)
 			expect.NoError(t, err)
 			took := time.Since(start)
 			t.Logf("took %v for %d bytes of patch", took, len(got))
@@ -349,7 +349,7 @@ func TestPatch_DeepObjectsEndSoon(t *testing.T) {
 		big := strings.Repeat("x", 1<<18)
 		before, after := object(9_000, "1", `"`+big+`y"`), object(9_000, "2", `"`+big+`z"`)
 		start := time.Now()
-		got, _, err := Patch(before, before, after, nil, true)
+		got, _, err := Patch(before, before, after, nil, false, true)
 		expect.NoError(t, err)
 		took := time.Since(start)
 		t.Logf("%s took %v for %d bytes of patch", c.open, took, len(got))
@@ -361,7 +361,7 @@ func TestPatch_DeepObjectsEndSoon(t *testing.T) {
 		}
 
 		before, after = object(1_200, "1", "1"), object(1_200, "2", "1")
-		got, _, err = Patch(before, before, after, nil, true)
+		got, _, err = Patch(before, before, after, nil, false, true)
 		expect.NoError(t, err)
 		if !equal(decode(t, apply(t, before, got)), decode(t, after)) {
 			t.Errorf("%s: what the patch makes is not what was made", c.open)
