@@ -102,11 +102,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	if after, err = c.handler.convert(ctx, after, wanted, c.kind); err != nil {
 		return err
 	}
-	makePatch := merge.Patch
-	if wanted != c.kind {
-		makePatch = merge.PatchConverted
-	}
-	p, merged, err := makePatch(c.object, before, after, c.listKeys(wanted, as), more)
+	p, merged, err := merge.Patch(c.object, before, after, c.listKeys(wanted, as), wanted != c.kind, more)
 	if err != nil || p == nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package conversion_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,14 +14,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func fieldsRegistry(t testing.TB, moves ...conversion.Move) *conversion.Registry {
 	t.Helper()
 	reg := conversion.NewRegistry(runtime.NewScheme())
-	if err := conversion.AddFields(reg, thingVersion("v1").WithKind("Thing"), "v2", moves...); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddFields(reg, thingVersion("v1").WithKind("Thing"), "v2", moves...))
 	return reg
 }
 
@@ -136,15 +136,11 @@ func TestAddFields_ImpossibleMoves(t *testing.T) {
 // Moves mix with typed functions.
 func TestAddFields_WithTypedFunctions(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, note[int8, int16](">2"), note[int16, int8](">1")),
 		conversion.AddSpoke(reg, note[int32, int16](">2"), note[int16, int32](">3")),
 		conversion.AddFields(reg, thingVersion("v0").WithKind("Thing"), "v2", conversion.Rename("old", "value")),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	))
 	for _, c := range []struct{ from, to, want string }{
 		{thingText("v0", `,"old":"x"`), "v1", thingText("v1", `,"value":"x>1"`)},
 		{thingText("v1", `,"value":"x"`), "v0", thingText("v0", `,"old":"x>2"`)},

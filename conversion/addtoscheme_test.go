@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +16,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A decoder of the scheme, such as one for component configuration, converts what it reads.
@@ -53,9 +53,7 @@ spec:
 func inScheme(t *testing.T, reg *conversion.Registry) *runtime.Scheme {
 	t.Helper()
 	s := pizzaScheme(t)
-	if err := reg.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, reg.AddToScheme(s))
 	return s
 }
 
@@ -67,9 +65,7 @@ func TestAddToScheme_CopiesMetadata(t *testing.T) {
 				return copyToHub(ctx, in, out)
 			}, nil)
 			if lossless {
-				if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")))
 			}
 			cost := 2.5
 			in := &alpha{
@@ -82,9 +78,7 @@ func TestAddToScheme_CopiesMetadata(t *testing.T) {
 			}
 			before := in.DeepCopy()
 			out := &beta{TypeMeta: metav1.TypeMeta{Kind: "stays"}, Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: "goes"}}}}
-			if err := inScheme(t, reg).Convert(in, out, nil); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, inScheme(t, reg).Convert(in, out, nil))
 			want := &beta{TypeMeta: metav1.TypeMeta{Kind: "stays"}, ObjectMeta: *in.ObjectMeta.DeepCopy(),
 				Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: "tomato"}}}, Status: v1beta1.PizzaStatus{Cost: &cost}}
 			want.Labels["a"] = "2"
@@ -101,15 +95,11 @@ func TestAddToScheme_CopiesMetadata(t *testing.T) {
 // The fields that a spoke cannot express are kept.
 func TestAddToScheme_Lossless(t *testing.T) {
 	reg := registry(t, nil, nil)
-	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")))
 	s := inScheme(t, reg)
 	in := &beta{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: "ham", Quantity: new(int32(3))}}}}
 	spoke, back := &alpha{}, &beta{}
-	if err := errors.Join(s.Convert(in, spoke, nil), s.Convert(spoke, back, nil)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(s.Convert(in, spoke, nil), s.Convert(spoke, back, nil)))
 	if diff := cmp.Diff(in, back); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -148,9 +138,7 @@ func TestAddToScheme_NamesTheObjectOnce(t *testing.T) {
 		for _, lossless := range []bool{false, true} {
 			reg := registry(t, f, nil)
 			if lossless {
-				if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")))
 			}
 			err := inScheme(t, reg).Convert(&v1alpha1.PizzaList{Items: []alpha{{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b"}}}}, &v1beta1.PizzaList{}, nil)
 			if err == nil || err.Error() != want {
@@ -193,21 +181,15 @@ func TestAddToScheme_InternalHub(t *testing.T) {
 				return nil
 			}),
 		reg.AddToScheme(s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	in := &alpha{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.PizzaSpec{Toppings: []string{"ham"}}}
 	obj, err := s.ConvertToVersion(in, internal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(&hub{ObjectMeta: in.ObjectMeta, Names: []string{"ham"}}, obj); diff != "" {
 		t.Errorf("internal (-want +got):\n%s", diff)
 	}
 	out := &beta{}
-	if err := s.Convert(in, out, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Convert(in, out, nil))
 	if diff := cmp.Diff(&beta{ObjectMeta: in.ObjectMeta, Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: "ham"}}}}, out); diff != "" {
 		t.Errorf("through the hub (-want +got):\n%s", diff)
 	}
@@ -218,14 +200,10 @@ func TestAddToScheme_MissingType(t *testing.T) {
 	s.AddKnownTypes(v1beta1.GroupVersion, &hub{})
 	s.AddKnownTypeWithName(v1beta1.GroupVersion.WithKind("Pizza"), &hub{})
 	err := registry(t, nil, nil).AddToScheme(s)
-	for _, want := range []string{
+	expect.ErrorContains(t, err,
 		"conversion: the scheme does not have restaurant.programming-kubernetes.info/v1alpha1, Kind=Pizza, which the registry converts",
 		"conversion: the scheme has restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza as conversion_test.hub, which is not the type that the registry converts",
-	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	)
 }
 
 // AddToScheme keeps the functions that AddSchemeFunctions took from the scheme.
@@ -239,22 +217,14 @@ func TestAddToScheme_SchemeFunctions(t *testing.T) {
 			return nil
 		}),
 		s.AddConversionFunc((*beta)(nil), (*alpha)(nil), func(in, out any, _ apiconversion.Scope) error { return nil }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	reg := conversion.NewRegistry(s)
-	if err := conversion.AddSchemeFunctions(reg, v1beta1.GroupVersion.WithKind("Pizza")); err != nil {
-		t.Fatal(err)
-	}
-	if err := reg.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSchemeFunctions(reg, v1beta1.GroupVersion.WithKind("Pizza")))
+	expect.NoError(t, reg.AddToScheme(s))
 	calls = 0 // AddSchemeFunctions has tried it
 	list := &v1alpha1.PizzaList{Items: []v1alpha1.Pizza{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
 	got, err := s.ConvertToVersion(list, v1beta1.GroupVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if name := got.(*v1beta1.PizzaList).Items[0].Name; name != "a" || calls != 1 {
 		t.Errorf("got name %q after %d calls", name, calls)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 type (
@@ -50,9 +51,7 @@ func pizzaScheme(t testing.TB) *runtime.Scheme {
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}, &v1alpha1.Topping{}, &v1alpha1.ToppingList{}),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }
 
@@ -66,9 +65,7 @@ func registry(t testing.TB, to toHub, from fromHub) *conversion.Registry {
 		from = copyFromHub
 	}
 	reg := conversion.NewRegistry(pizzaScheme(t))
-	if err := conversion.AddSpoke(reg, to, from); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSpoke(reg, to, from))
 	return reg
 }
 
@@ -91,9 +88,7 @@ func pizza(version, metadata, rest string) string {
 func convert(t testing.TB, reg *conversion.Registry, object string, to schema.GroupVersion) string {
 	t.Helper()
 	out, err := reg.Convert(t.Context(), []byte(object), to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(out)
 }
 
@@ -162,9 +157,7 @@ func TestConvert_MemberThereTwice(t *testing.T) {
 	}, nil)
 	read := func(text string) map[string]any {
 		u := &unstructured.Unstructured{}
-		if err := u.UnmarshalJSON([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, u.UnmarshalJSON([]byte(text)))
 		return u.Object
 	}
 	for _, object := range []string{
@@ -189,9 +182,7 @@ func TestConvert_MemberThereTwice(t *testing.T) {
 		got := read(string(converted))
 		gotSeen := seen
 		once, err := json.Marshal(read(object))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		want := read(convert(t, reg, string(once), v1beta1.GroupVersion))
 		if diff := cmp.Diff(want, got) + cmp.Diff(seen, gotSeen); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", object, diff)

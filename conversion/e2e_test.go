@@ -20,6 +20,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/test/controlplane"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/webhooktest"
 )
 
@@ -32,7 +33,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 	reg := conversion.NewRegistry(menuScheme())
 	group := oldMenu1.Group
 	v1 := schema.GroupVersion{Group: group, Version: "v1"}
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, strange(menuToHub), menuFromHub),
 		// A third version of the menu has no Go type.
 		conversion.AddUnstructuredSpoke(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, "",
@@ -50,26 +51,16 @@ func TestHandler_RealAPIServer(t *testing.T) {
 		// And a kind has its fields moved.
 		conversion.AddFields(reg, schema.GroupVersionKind{Group: group, Version: "v1", Kind: "CronTab"}, "v2",
 			conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	))
 	menuCRD := webhookCRD("menus", "Menu", "v2", "v1", "v1alpha1")
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.Lossless(reg, v1.WithKind("Menu"), lossless.ListMapKeys(textOfDefinition(t, menuCRD))),
 		conversion.Lossless(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, lossless.ListMapKeys(textOfDefinition(t, menuCRD))),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	))
 	url, ca := webhooktest.Serve(t, conversion.NewHandler(reg))
 	install(t, cp, url, ca, reg, menuCRD, webhookCRD("crontabs", "CronTab", "v2", "v1"))
 	client, err := dynamic.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	in := func(resource, version string) dynamic.ResourceInterface {
 		return client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).Namespace("default")
 	}
@@ -79,26 +70,20 @@ func TestHandler_RealAPIServer(t *testing.T) {
 	create := func(version, name, spec string) *unstructured.Unstructured {
 		t.Helper()
 		o, err := menus(version).Create(ctx, decode(t, menuOf(version, `{"name":"`+name+`"}`, spec)), metav1.CreateOptions{FieldManager: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return o
 	}
 
 	t.Run("what a spoke cannot express survives a user who edits the spoke", func(t *testing.T) {
 		hub := create("v2", "rich", richMenu)
 		old, err := menus("v1").Get(ctx, "rich", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if old.GetAnnotations()[lossless.Annotation] == "" {
 			t.Fatalf("v1 has no annotation: %v", old)
 		}
 		dishes, _, _ := unstructured.NestedSlice(old.Object, "spec", "dishes")
 		dishes[0].(map[string]any)["price"] = int64(8) // soup is dearer, bread is out
-		if err := unstructured.SetNestedSlice(old.Object, []any{dishes[0], dishes[2]}, "spec", "dishes"); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, unstructured.SetNestedSlice(old.Object, []any{dishes[0], dishes[2]}, "spec", "dishes"))
 		if _, err := menus("v1").Update(ctx, old, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -107,9 +92,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := menus("v2").Get(ctx, "rich", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		want := strings.NewReplacer(`"price":7`, `"price":8`, `{"name":"bread","price":2},`, ``, `"opens":11`, `"opens":9`).Replace(richMenu)
 		if diff := cmp.Diff(decode(t, `{"kind":"x","spec":`+want+`}`).Object["spec"], spec(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -131,9 +114,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 		apply("v2", "new", `{"currency":"EUR","dishes":[{"name":"soup","price":7,"note":"cold"}]}`)
 		apply("v1", "old", `{"opens":10,"dishes":[{"name":"cake","price":6}]}`)
 		got, err := menus("v2").Get(ctx, "shared", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		want := `{"currency":"EUR","hours":{"opens":10},"dishes":[{"name":"soup","price":7,"note":"cold"},{"name":"cake","price":6}]}`
 		if diff := cmp.Diff(decode(t, `{"kind":"x","spec":`+want+`}`).Object["spec"], spec(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -165,9 +146,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 			t.Errorf("got %v, %v", got, err)
 		}
 		hub, err := menus("v2").Get(ctx, "alpha", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(map[string]any{"size": "XL", "tags": []any{map[string]any{"text": "x"}}}, spec(hub)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -178,9 +157,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := in("crontabs", "v2").Get(ctx, "c", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(map[string]any{"host": "localhost", "port": int64(80), "other": 1.5}, spec(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -198,9 +175,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 		large := strings.Repeat("x", 1<<20)
 		create("v2", "large", `{"tags":[{"text":"`+large+`"}]}`)
 		list, err := menus("v1").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		found := 0
 		for _, o := range list.Items {
 			tags, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "tags")
@@ -233,9 +208,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			got, err := menus("v2").Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if diff := cmp.Diff(map[string]any{"extra": extra, "hours": map[string]any{"opens": int64(9)}}, spec(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%.1000s", name, diff)
 			}
@@ -252,9 +225,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 			"renames": "cannot convert Menu default/renames from example.com/v1 to example.com/v2: the conversion function changed metadata.name, metadata.finalizers: only labels and annotations may be changed",
 		} {
 			_, err := menus("v1").Create(ctx, decode(t, menuOf("v1", `{"name":"`+name+`"}`, `{}`)), metav1.CreateOptions{})
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("got %v, want %s", err, want)
-			}
+			expect.ErrorContains(t, err, want)
 		}
 		create("v1", "fine", `{"size":"Small"}`)
 	})
@@ -278,9 +249,7 @@ func strange(toHub func(context.Context, *oldMenu, *hubMenu) error) func(context
 func decode(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
-	if err := o.UnmarshalJSON([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, o.UnmarshalJSON([]byte(text)))
 	return o
 }
 
@@ -314,26 +283,20 @@ func webhookCRD(plural, kind string, versions ...string) *apiextensionsv1.Custom
 func install(t *testing.T, cp *controlplane.ControlPlane, url string, ca []byte, reg *conversion.Registry, crds ...*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	client, err := apiextensions.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, crd := range crds {
 		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
 			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: ca},
 			ConversionReviewVersions: []string{"v1"},
 		}}
-		if err := reg.Check(textOfDefinition(t, crd)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, reg.Check(textOfDefinition(t, crd)))
 		definitions := client.ApiextensionsV1().CustomResourceDefinitions()
 		if _, err := definitions.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		for {
 			got, err := definitions.Get(t.Context(), crd.Name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			established := false
 			for _, c := range got.Status.Conditions {
 				established = established || c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
@@ -346,9 +309,7 @@ func install(t *testing.T, cp *controlplane.ControlPlane, url string, ca []byte,
 	}
 	// The resources are served a little later than they are established.
 	dyn, err := dynamic.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, crd := range crds {
 		for _, v := range crd.Spec.Versions {
 			r := dyn.Resource(schema.GroupVersionResource{Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural})

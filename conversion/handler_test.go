@@ -19,6 +19,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func question(version, desired string, objects ...string) string {
@@ -142,15 +143,11 @@ func TestHandler_EncoderPanic(t *testing.T) {
 	s := thingScheme()
 	s.AddKnownTypeWithName(thingVersion("v7").WithKind("Thing"), &explosive{})
 	reg := conversion.NewRegistry(s)
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")),
 		conversion.AddSpoke(reg, note[int32, int16](""), note[int16, int32]("")),
 		conversion.AddSpoke(reg, func(context.Context, *explosive, *V2) error { return nil }, func(context.Context, *V2, *explosive) error { return nil }),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	))
 	h := conversion.NewHandler(reg)
 	for _, n := range []int{1, 100} {
 		things := make([]string, n)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/served"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // Kinds are sorted, and their versions go from old to new.
@@ -22,9 +23,7 @@ func TestKinds_Sorted(t *testing.T) {
 		{"a.example.com", "v1alpha1", "Oven", "v2"},
 	} {
 		spoke := schema.GroupVersionKind{Group: c.group, Version: c.version, Kind: c.kind}
-		if err := conversion.AddFields(reg, spoke, c.hub, conversion.Rename("spec.a", "spec.b")); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, conversion.AddFields(reg, spoke, c.hub, conversion.Rename("spec.a", "spec.b")))
 	}
 	want := []conversion.Kind{
 		{GroupKind: schema.GroupKind{Group: "a.example.com", Kind: "Oven"}, Hub: "v2", Versions: []string{"v1alpha1", "v1beta1", "v1", "v2"}},

@@ -10,15 +10,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/logcheck"
 )
 
 // Strings of clients and functions are escaped in the log, and bounded there and in the answer.
 func TestLogger_StringsOfClients(t *testing.T) {
 	bad, err := json.Marshal(logcheck.Bad())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	h := conversion.NewHandler(registry(t, func(_ context.Context, in *alpha, _ *beta) error {
 		switch in.Spec.Toppings[0] {
 		case "panic":
@@ -42,9 +41,7 @@ func TestLogger_StringsOfClients(t *testing.T) {
 				Message  string
 				Response struct{ Result struct{ Message string } }
 			}
-			if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer))
 			if got := answer.Message + answer.Response.Result.Message; got == "" || len(got) > 40<<10 {
 				t.Errorf("the message has %d bytes: %.200s", len(got), got)
 			}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/conversion/lossless"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // decoded converts a spoke as a ConvertTo method does that ends with the decoder. It returns the JSON of
@@ -22,9 +23,7 @@ func decoded[S, H runtime.Object](t testing.TB, spoke S, hub H, meta, hubMeta *m
 	t.Helper()
 	before := textOf(t, spoke)
 	meta.DeepCopyInto(hubMeta)
-	if err := toHub(t.Context(), spoke, hub); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, toHub(t.Context(), spoke, hub))
 	if err := lossless.RestoreFunc(t.Context(), spoke, hub, toHub, fromHub, opts...); err != nil {
 		return err.Error()
 	}

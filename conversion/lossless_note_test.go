@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/internal/merge"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // random returns n characters that take about three quarters of their size when compressed.
@@ -76,19 +77,6 @@ func TestLossless_ReadsBothForms(t *testing.T) {
 	}
 }
 
-// An edit is merged with a compressed annotation too.
-func TestLossless_CompressedAnnotationMerges(t *testing.T) {
-	reg := menuRegistry(t)
-	hub := currency(t, nil, random(150_000))
-	spoke := into[oldMenu](t, convert(t, reg, hub, oldMenu1.GroupVersion()))
-	spoke.Spec.Size = "Small"
-	want := into[hubMenu](t, hub)
-	want.Spec.Size = "Small"
-	if diff := cmp.Diff(want, into[hubMenu](t, convert(t, reg, textOf(t, spoke), menus))); diff != "" {
-		t.Errorf("(-want +got):\n%.1000s", diff)
-	}
-}
-
 func TestLossless_TooLargeForAnnotations(t *testing.T) {
 	reg := menuRegistry(t)
 	for _, hub := range []string{
@@ -126,9 +114,7 @@ func compressed(t testing.TB, lost io.Reader) string {
 	if _, err := io.Copy(w, lost); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return noted(fmt.Sprintf(`{"spoke":"v1","hub":"v2","gzip":%q}`, base64.StdEncoding.EncodeToString(b.Bytes())))
 }
 

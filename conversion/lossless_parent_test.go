@@ -3,6 +3,7 @@ package conversion_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // A hubApp has objects, a map and a list that v1 shows in part, and a proxy that v1 does not show.
@@ -161,20 +163,14 @@ func TestLossless_RemovedParents(t *testing.T) {
 	s.AddKnownTypeWithName(v1, &oldApp{})
 	s.AddKnownTypeWithName(menus.WithKind("App"), &hubApp{})
 	typed, untyped := conversion.NewRegistry(s), conversion.NewRegistry(runtime.NewScheme())
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(typed, appToHub, appFromHub),
 		conversion.Lossless(typed, v1),
 		conversion.AddUnstructuredSpoke(untyped, v1, "v2", unstructuredApp(appToHub), unstructuredApp(appFromHub)),
 		conversion.Lossless(untyped, v1, lossless.ListMapKeys([]byte(appsCRD))),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	))
 	definition, err := schema.Parse([]byte(appsCRD))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	app := func(spec string) string {
 		return `{"apiVersion":"example.com/v2","kind":"App","metadata":{"name":"a","finalizers":["example.com/f"]},"spec":` + spec + `}`
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/conversion/lossless"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // hubFarm has pools of which the spoke shows some, and of these a size and a mode.
@@ -98,9 +99,7 @@ func (r release) farms(t testing.TB, opts ...lossless.Option) *conversion.Regist
 	s.AddKnownTypeWithName(oldFarms, &oldFarm{})
 	s.AddKnownTypeWithName(menus.WithKind("Farm"), &hubFarm{})
 	reg := conversion.NewRegistry(s)
-	if err := errors.Join(conversion.AddSpoke(reg, r.toHub, r.fromHub), conversion.Lossless(reg, oldFarms, opts...)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(conversion.AddSpoke(reg, r.toHub, r.fromHub), conversion.Lossless(reg, oldFarms, opts...)))
 	return reg
 }
 
@@ -177,9 +176,7 @@ func edited(t testing.TB, written, read *conversion.Registry, hub string, edit f
 		return err.Error()
 	}
 	var got struct{ Spec json.RawMessage }
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &got))
 	return string(got.Spec)
 }
 
@@ -207,17 +204,9 @@ func TestLossless_KeepsHiddenFields(t *testing.T) {
 			`{"ponds":[{"name":"w","hidden":true}]}`, func(f *oldFarm) { f.Spec.Ponds = []oldPool{{Name: "new"}} },
 			`{"ponds":[{"name":"new"},{"name":"w","hidden":true}]}`,
 		},
-		"an edited element": {
-			`{"pools":[{"name":"a","size":1,"note":"x"}]}`, func(f *oldFarm) { f.Spec.Pools[0].Size = 2 },
-			`{"pools":[{"name":"a","size":2,"note":"x"}]}`,
-		},
 		"an edited element without a key": {
 			`{"ponds":[{"name":"a","size":1,"note":"x"},{"name":"b","size":1,"note":"y"}]}`, func(f *oldFarm) { f.Spec.Ponds[0].Size = 2 },
 			`{"ponds":[{"name":"a","size":2,"note":"x"},{"name":"b","size":1,"note":"y"}]}`,
-		},
-		"an element without a key in the place of another": {
-			`{"ponds":[{"name":"a","size":1,"note":"x"},{"name":"b","size":1,"note":"y"}]}`, func(f *oldFarm) { f.Spec.Ponds[0] = oldPool{Name: "c", Size: 3} },
-			`{"ponds":[{"name":"c","size":3},{"name":"b","size":1,"note":"y"}]}`,
 		},
 		"an element of which one hidden field is against the edit": {
 			`{"pools":[{"name":"a","exact":1,"note":"x"},{"name":"b","exact":1,"note":"y"}]}`, func(f *oldFarm) { f.Spec.Pools[0].Size = 2 },

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // definition returns the definition of Thing with versions that are served; an
@@ -35,23 +36,17 @@ func textOfDefinition(t testing.TB, crd *apiextensionsv1.CustomResourceDefinitio
 	t.Helper()
 	crd.APIVersion, crd.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
 	text, err := json.Marshal(crd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return text
 }
 
 // Check compares the registry with a definition.
 func TestCheck_Definition(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")),
 		conversion.AddSpoke(reg, note[int32, int16](""), note[int16, int32]("")),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	))
 	other := definition("v1!", "v2")
 	other.Spec.Names.Kind = "Other"
 	same := definition("v1!", "v2")
@@ -106,16 +101,10 @@ func TestCheck_Definition(t *testing.T) {
 
 func TestCheck_TextsWithoutDefinition(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
-	if err := conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")))
 	good := string(textOfDefinition(t, definition("v1", "v2!")))
 	err := reg.Check([]byte(good), nil, []byte(good+"\n---\nkind: ConfigMap\napiVersion: v1\n"))
-	for _, want := range []string{"conversion: definitions, text 2: no CustomResourceDefinition found", `conversion: definitions, text 3: the document of line 2: kind "ConfigMap"`} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
+	expect.ErrorContains(t, err, "conversion: definitions, text 2: no CustomResourceDefinition found", `conversion: definitions, text 3: the document of line 2: kind "ConfigMap"`)
 }
 
 // V1, V2 and V3 are three versions of the kind Thing.
@@ -164,12 +153,8 @@ func note[In, Out any](text string) func(context.Context, *thing[In], *thing[Out
 // Spokes convert through the hub.
 func TestAddSpoke_ThroughTheHub(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
-	if err := conversion.AddSpoke(reg, note[int8, int16](">2"), note[int16, int8](">1")); err != nil {
-		t.Fatal(err)
-	}
-	if err := conversion.AddSpoke(reg, note[int32, int16](">2"), note[int16, int32](">3")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSpoke(reg, note[int8, int16](">2"), note[int16, int8](">1")))
+	expect.NoError(t, conversion.AddSpoke(reg, note[int32, int16](">2"), note[int16, int32](">3")))
 	if err := reg.Check(); err != nil {
 		t.Error(err)
 	}
@@ -185,14 +170,10 @@ func TestAddSpoke_ThroughTheHub(t *testing.T) {
 func TestFunction_VersionOfItsObject(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
 	seen := ""
-	for _, err := range []error{
+	expect.NoError(t, errors.Join(
 		conversion.AddSpoke(reg, func(_ context.Context, in *V1, out *V2) error { out.TypeMeta = in.TypeMeta; return nil }, note[int16, int8]("")),
 		conversion.AddSpoke(reg, note[int32, int16](""), func(_ context.Context, in *V2, _ *V3) error { seen = in.APIVersion; return nil }),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	))
 	convert(t, reg, `{"apiVersion":"example.com/v1","kind":"Thing"}`, thingVersion("v3"))
 	if seen != "example.com/v2" {
 		t.Errorf("the second function sees %s", seen)
@@ -310,9 +291,7 @@ func TestCheck_NamesEveryMissingConversion(t *testing.T) {
 	if err := reg.Check(); err == nil || !strings.Contains(err.Error(), "has no conversions") {
 		t.Errorf("an empty registry: %v", err)
 	}
-	if err := conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")))
 	var want []string
 	for _, missing := range []string{"v3", "v4"} {
 		want = append(want, "conversion: version "+missing+" of kind Thing.example.com is in the scheme, but has no conversions: add them")

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // internalThing is the internal version of Thing: it has no JSON tags.
@@ -59,16 +60,10 @@ func TestAddSchemeFunctions_InternalVersion(t *testing.T) {
 	s.AddKnownTypeWithName(thingVersion("v1").WithKind("Thing"), &V1{})
 	s.AddKnownTypeWithName(thingVersion("v2").WithKind("Thing"), &V2{})
 	s.AddKnownTypeWithName(internal, &internalThing{})
-	if err := addThingConversions(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, addThingConversions(s))
 	reg := conversion.NewRegistry(s)
-	if err := conversion.AddSchemeFunctions(reg, internal); err != nil {
-		t.Fatal(err)
-	}
-	if err := reg.Check(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddSchemeFunctions(reg, internal))
+	expect.NoError(t, reg.Check())
 	got := convert(t, reg, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name": "x","managedFields":[]},"value":"a,b"}`, thingVersion("v2"))
 	if diff := cmp.Diff(`{"apiVersion":"example.com/v2","kind":"Thing","metadata":{"name": "x","managedFields":[]},"value":"a;b"}`, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -78,9 +73,7 @@ func TestAddSchemeFunctions_InternalVersion(t *testing.T) {
 // Missing functions of a scheme are named.
 func TestAddSchemeFunctions_MissingFunctions(t *testing.T) {
 	s := thingScheme()
-	if err := s.AddConversionFunc((*V1)(nil), (*V2)(nil), func(any, any, apiconversion.Scope) error { panic("not with an empty object") }); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.AddConversionFunc((*V1)(nil), (*V2)(nil), func(any, any, apiconversion.Scope) error { panic("not with an empty object") }))
 	err := conversion.AddSchemeFunctions(conversion.NewRegistry(s), thingVersion("v2").WithKind("Thing"))
 	if err == nil {
 		t.Fatal("nothing is missing")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 var oldPizza = v1beta1.GroupVersion.Group + "/v1alpha0"
@@ -22,9 +23,7 @@ func unstructuredRegistry(t testing.TB, change func(out *unstructured.Unstructur
 	t.Helper()
 	reg := registry(t, nil, nil)
 	gv, err := schema.ParseGroupVersion(oldPizza)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	err = conversion.AddUnstructuredSpoke(reg, gv.WithKind("Pizza"), "",
 		func(_ context.Context, in *unstructured.Unstructured, out *beta) error {
 			toppings, _, err := unstructured.NestedString(in.Object, "spec", "toppings")
@@ -43,9 +42,7 @@ func unstructuredRegistry(t testing.TB, change func(out *unstructured.Unstructur
 			}
 			return unstructured.SetNestedField(out.Object, strings.Join(names, "+"), "spec", "toppings")
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return reg
 }
 
@@ -89,9 +86,7 @@ func TestAddUnstructuredSpoke_Metadata(t *testing.T) {
 		},
 	} {
 		_, err := unstructuredRegistry(t, change).Convert(t.Context(), []byte(hub), gv)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		expect.ErrorContains(t, err, want)
 	}
 }
 
@@ -102,9 +97,7 @@ func TestAddUnstructuredSpoke_ExactIntegers(t *testing.T) {
 		out.Object["spec"] = in.Object["spec"]
 		return nil
 	}
-	if err := conversion.AddUnstructuredSpoke(reg, thingVersion("v1").WithKind("Thing"), "v2", pass, pass); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conversion.AddUnstructuredSpoke(reg, thingVersion("v1").WithKind("Thing"), "v2", pass, pass))
 	got := convert(t, reg, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{},"spec":{"big":9007199254740993,"f":1.5,"n":null,"e":[],"s":"<&>"}}`, thingVersion("v2"))
 	if diff := cmp.Diff(`{"apiVersion":"example.com/v2","kind":"Thing","metadata":{},"spec":{"big":9007199254740993,"e":[],"f":1.5,"n":null,"s":"<&>"}}`, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

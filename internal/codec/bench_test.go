@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // topping is what the API objects of the benchmark are made of.
@@ -61,9 +62,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c := rawjson.NewCursor(text)
-				if err := decode(a, &c, reflect.New(of.t).Elem()); err != nil {
-					b.Fatal(err)
-				}
+				expect.NoError(b, decode(a, &c, reflect.New(of.t).Elem()))
 			}
 		})
 	}
@@ -75,9 +74,7 @@ func BenchmarkEncode(b *testing.B) {
 			codecs := New()
 			encode, a, v := codecs.Encoder(of.t), &Arena{}, reflect.New(of.t).Elem()
 			c := rawjson.NewCursor([]byte(of.text))
-			if err := codecs.Decoder(of.t)(a, &c, v); err != nil {
-				b.Fatal(err)
-			}
+			expect.NoError(b, codecs.Decoder(of.t)(a, &c, v))
 			b.SetBytes(int64(len(of.text)))
 			b.ReportAllocs()
 			var text []byte

@@ -48,23 +48,6 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 // Encoder returns the encoder of a type.
 func (c *Codecs) Encoder(t reflect.Type) Encoder { return fromTheTop(t, c.encoders.of(t)) }
 
-// EncoderWithout returns an encoder of a struct that leaves out some members; ok is
-// false if that is not possible, because the type has an encoder of its own, or
-// unusual fields.
-func (c *Codecs) EncoderWithout(t reflect.Type, names ...string) (e Encoder, ok bool) {
-	fields, ok := fieldsOf(t)
-	if !ok || jsontype.EncodesItself(t) {
-		return nil, false
-	}
-	kept := fields[:0:0]
-	for _, f := range fields {
-		if _, it := under(names, f.JSON); !it {
-			kept = append(kept, f)
-		}
-	}
-	return fromTheTop(t, c.encoders.members(kept)), true
-}
-
 // fromTheTop returns an encoder of values that are not inside others.
 func fromTheTop(t reflect.Type, encode encoder) Encoder {
 	return func(a *Arena, b []byte, v reflect.Value) ([]byte, error) {

@@ -318,22 +318,13 @@ func decodeTime(_ *Arena, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '"' {
 		return nullOrFallback(c)
 	}
-	t, ok := Time(c.Value())
-	if !ok {
+	var t time.Time
+	text := c.Value()
+	if text == nil || t.UnmarshalText(text[1:len(text)-1]) != nil {
 		return errFallback
 	}
-	*at[metav1.Time](p) = t
+	*at[metav1.Time](p) = metav1.NewTime(t.Local())
 	return nil
-}
-
-// Time decodes the text of a timestamp as metav1.Time does; ok is false where that has
-// to be asked.
-func Time(text []byte) (decoded metav1.Time, ok bool) {
-	var t time.Time
-	if len(text) < 2 || text[0] != '"' || t.UnmarshalText(text[1:len(text)-1]) != nil {
-		return metav1.Time{}, false
-	}
-	return metav1.NewTime(t.Local()), true
 }
 
 // memberDecoder decodes one member of a struct.

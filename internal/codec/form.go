@@ -2,6 +2,7 @@ package codec
 
 import (
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,7 +36,10 @@ func (c *Codecs) Form(t reflect.Type) *Form {
 		f.Whole = f.Map || jsontype.DecodesItself(elem)
 		f.allocate, f.decode = c.decoders.allocator(elem), c.Decoder(elem, "metadata.managedFields")
 		f.encode = c.Encoder(elem)
-		f.body, _ = c.EncoderWithout(elem, "apiVersion", "kind", "metadata")
+		if fields, ok := fieldsOf(elem); ok && !jsontype.EncodesItself(elem) {
+			body := slices.DeleteFunc(slices.Clone(fields), func(f jsontype.Field) bool { return isHead(f.JSON) })
+			f.body = fromTheTop(elem, c.encoders.members(body))
+		}
 	}
 	return f
 }
@@ -95,6 +99,9 @@ func (f *Form) AppendBody(a *Arena, b []byte, obj runtime.Object) ([]byte, error
 	return AppendBody(b, text)
 }
 
+// isHead reports whether a member of an object is not in its body.
+func isHead(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
+
 // AppendBody appends the text of an object without its apiVersion, kind and metadata. b is empty.
 func AppendBody(b, object []byte) ([]byte, error) {
 	b = append(b, '{')
@@ -102,7 +109,7 @@ func AppendBody(b, object []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name := string(a.Name); name != "apiVersion" && name != "kind" && name != "metadata" {
+		if !isHead(string(a.Name)) {
 			b = rawjson.AppendMember(b, a.Text)
 		}
 	}

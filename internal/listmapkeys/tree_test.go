@@ -9,13 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/listmapkeys"
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 func schemaOf(t *testing.T, text string) (schema map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &schema); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(text), &schema))
 	return schema
 }
 

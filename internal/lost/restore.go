@@ -279,7 +279,7 @@ func (m *restoration) attempt(ctx context.Context) (*outcome, error) {
 	}
 	m.work -= len(document) + 1<<10
 	made := &outcome{}
-	if document, made.void, err = m.changes.ApplyAs(document, m.then.Lists, m.then.Maps, m.modes, m.unedited); err != nil {
+	if document, made.void, err = m.changes.Apply(document, m.then.Lists, m.then.Maps, m.modes, m.unedited); err != nil {
 		return nil, err
 	}
 	then, err := payloadOf(document)

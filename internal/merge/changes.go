@@ -1,7 +1,6 @@
 package merge
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/crdkit/crdkit/internal/listmapkeys"
@@ -17,7 +16,7 @@ type Change struct {
 	value  []byte // the value in after; nil if after has none, or another order
 	was    string // the hash of the value in before; "" if before has none
 	insert bool   // whether the value is a new element of the list at the path
-	had    int    // for a part of a change, one more than the number of steps of its path in before; or 0
+	made   int    // of a part of a change: how many objects around the value are parts of the change too
 
 	*place      // of a new element
 	*reordering // of a list
@@ -132,7 +131,7 @@ func (c Change) parts(all Changes) Changes {
 	}
 	for _, kid := range n.kids {
 		path := slices.Concat(c.path, []step{{name: string(kid.name)}})
-		all = Change{path: path, value: kid.text, had: cmp.Or(c.had, len(c.path))}.parts(all)
+		all = Change{path: path, value: kid.text, made: c.made + 1}.parts(all)
 	}
 	return all
 }

@@ -22,19 +22,14 @@ const (
 	Never
 )
 
-// Apply returns an object, which is before or an edit of it, with the changes. The edit wins: a
-// change is void where the user has changed the object. Keys are those that Diff was given. Apply
-// returns an error if edited is not a JSON object, or if the result is nested too deeply.
-func (c Changes) Apply(edited []byte, keys *listmapkeys.Tree) ([]byte, error) {
-	text, _, err := c.ApplyAs(edited, keys, nil, make([]Mode, len(c)), false)
-	return text, err
-}
-
-// ApplyAs is like [Changes.Apply] with a mode for each change, and also returns which changes are
-// void. Maps, called when it is needed, knows which objects have fields of any name. If unedited is
-// set, the object is not an edit, but another conversion of the object from which before was made,
-// and elements of lists without keys are found by their places too.
-func (c Changes) ApplyAs(
+// Apply returns an object, which is before or an edit of it, with the changes, and the indexes of
+// those that are void. There is a mode for each change. Keys are those that Diff was given. Maps,
+// called when a mode is Always, knows which objects have fields of any name. If unedited is set, the
+// object is not an edit, but another conversion of the object from which before was made, and
+// elements of lists without keys are found by their places too.
+//
+// Apply returns an error if edited is not a JSON object, or if the result is nested too deeply.
+func (c Changes) Apply(
 	edited []byte, keys *listmapkeys.Tree, maps func() *listmapkeys.Tree, modes []Mode, unedited bool,
 ) (text []byte, void []int, err error) {
 	object, err := Read(edited)
@@ -117,7 +112,7 @@ func (a *applier) plan(c *Change, always bool) func() {
 		if there := a.find(c.path); there != nil && !always && !c.fits(there) {
 			return nil
 		}
-		return a.inObject(path, c.had, always, func(object *node) {
+		return a.inObject(path, c.made, always, func(object *node) {
 			a.member(object, c.node(), path, always)
 		})
 	}
@@ -149,19 +144,13 @@ func (a *applier) replace(c *Change, always bool) func() {
 }
 
 // inObject returns an edit of the object at a path, or nil if the object is missing and may not be
-// created. Before has the first had-1 steps of the path.
-func (a *applier) inObject(path []step, had int, always bool, edit func(object *node)) func() {
+// created. The last made steps lead to objects that before lacks.
+func (a *applier) inObject(path []step, made int, always bool, edit func(object *node)) func() {
 	if n := a.find(path); n.is('{') {
 		return func() { edit(n) }
 	}
-	if had == 0 {
-		had = len(path) + 1
-	}
-	if !a.mayMake(path[:had-1], always) {
-		return nil
-	}
 	makeIt := a.make(path, '{')
-	if makeIt == nil {
+	if makeIt == nil || !a.mayMake(path[:len(path)-made], always) {
 		return nil
 	}
 	return func() {

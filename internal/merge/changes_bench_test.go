@@ -60,7 +60,7 @@ func benchmark(b *testing.B, before, after []byte) {
 		b.SetBytes(int64(len(before)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := changes.Apply(before, testTree); err != nil {
+			if _, err := changes.ApplyUnedited(before, testTree); err != nil {
 				b.Fatal(err)
 			}
 		}

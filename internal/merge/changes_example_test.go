@@ -20,7 +20,7 @@ func ExampleDiff() {
 	if err != nil {
 		panic(err)
 	}
-	hub, err := changes.Apply(b2, keys)
+	hub, _, err := changes.Apply(b2, keys, nil, make([]merge.Mode, len(changes)), false)
 	fmt.Println(string(hub), err)
 	// Output:
 	// [{"path":["spec","size"],"value":"XL","was":"hGP1Vvl8-P0"},{"path":["spec","toppings",{"key":{"name":"ham"}},"organic"],"value":true}] <nil>

@@ -60,7 +60,7 @@ func diff(t merge.Failer, b, h []byte) merge.Changes {
 
 func apply(t merge.Failer, changes merge.Changes, b2 []byte) []byte {
 	t.Helper()
-	got, err := changes.Apply(b2, testTree)
+	got, err := changes.ApplyUnedited(b2, testTree)
 	if err != nil {
 		t.Fatalf("%v\nb2 %s", err, b2)
 	}
@@ -251,7 +251,7 @@ func TestDiff_MakesHOfB(t *testing.T) {
 					modes[i] = merge.Always
 				}
 			}
-			got, void, err := all.ApplyAs(b, testTree, noMaps, modes, false)
+			got, void, err := all.Apply(b, testTree, noMaps, modes, false)
 			if err != nil || len(void) > 0 || !reflect.DeepEqual(merge.Decode(t, got), hValue) {
 				t.Fatalf("%s: b %s\nh    %s\ngot  %s\nfrom %s\nvoid %v, %v", name, b, h, got, all.Encode(), void, err)
 			}
@@ -422,7 +422,7 @@ func TestDiff_AnyOfTheChangesToAListMayBeLeftOut(t *testing.T) {
 				modes[i] = merge.Unedited
 			}
 		}
-		text, _, err := changes.ApplyAs(object(b), testTree, noMaps, modes, false)
+		text, _, err := changes.Apply(object(b), testTree, noMaps, modes, false)
 		if err != nil {
 			t.Fatal(err)
 		}

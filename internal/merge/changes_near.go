@@ -4,7 +4,7 @@ package merge
 // with them, the changes that may have caused them: those whose paths share the longest beginning
 // with each difference. Only the changes in active count, and each is in at most one set.
 func (c Changes) Near(active []int, differences Changes) (sets [][]int) {
-	root := &beginning{}
+	root := newBeginning()
 	for _, i := range active {
 		if c[i].elements == nil {
 			root.add(c[i].path, i)
@@ -43,16 +43,15 @@ type beginning struct {
 	changes []int
 }
 
+func newBeginning() *beginning { return &beginning{next: map[step]*beginning{}} }
+
 func (b *beginning) add(path []step, change int) {
 	b.changes = append(b.changes, change)
-	if len(path) == 0 {
-		return
+	for _, s := range path {
+		if b.next[s] == nil {
+			b.next[s] = newBeginning()
+		}
+		b = b.next[s]
+		b.changes = append(b.changes, change)
 	}
-	if b.next == nil {
-		b.next = map[step]*beginning{}
-	}
-	if b.next[path[0]] == nil {
-		b.next[path[0]] = &beginning{}
-	}
-	b.next[path[0]].add(path[1:], change)
 }

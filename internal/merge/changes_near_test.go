@@ -42,7 +42,7 @@ func TestNear(t *testing.T) {
 
 // An element that the user removed with all its neighbors is made again, if that is asked for, and
 // so is a map. Another object is made only in an unedited object.
-func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
+func TestApply_MakesWhatIsMissing(t *testing.T) {
 	b := []byte(`{"spec":{"toppings":[{"name":"a"}],"oven":{"heat":1},"list":[1],"labels":{"a":"b"}}}`)
 	h := []byte(`{"spec":{"toppings":[{"name":"a","x":1},{"name":"b"}],"oven":{"heat":1,"fan":true},"list":[1,2],"labels":{"a":"b","c":"d"}}}`)
 	maps := listmapkeys.OfSchema(map[string]any{"properties": map[string]any{"spec": map[string]any{"properties": map[string]any{
@@ -57,7 +57,7 @@ func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
 		false: `{"spec":{"toppings":[{"name":"b"}],"list":[2],"labels":{"c":"d"}}}`,
 		true:  `{"spec":{"toppings":[{"name":"b"}],"list":[2],"labels":{"c":"d"},"oven":{"fan":true}}}`,
 	} {
-		got, void, err := changes.ApplyAs([]byte(`{"spec":{"toppings":null}}`), testTree, func() *listmapkeys.Tree { return maps }, modes, unedited)
+		got, void, err := changes.Apply([]byte(`{"spec":{"toppings":null}}`), testTree, func() *listmapkeys.Tree { return maps }, modes, unedited)
 		var left []string
 		for _, i := range void {
 			left = append(left, changes[i].Path())

@@ -62,18 +62,16 @@ func atIndexes(n int) []step {
 	return steps
 }
 
-// positions returns the indexes of the elements with a key.
-func positions(steps []step) map[step]int {
-	index := map[step]int{} // without a capacity, because often few elements have a key
-	for i, s := range steps {
-		if !s.selects() {
-			continue
-		}
-		if _, twice := index[s]; twice {
+// positions returns the index of each key that is not zero, and none for a key of several elements.
+func positions[K comparable](keys []K) map[K]int {
+	index := map[K]int{} // without a capacity, because often few elements have a key
+	for i, key := range keys {
+		if _, twice := index[key]; twice {
 			i = none
 		}
-		index[s] = i
+		index[key] = i
 	}
+	delete(index, *new(K))
 	return index
 }
 

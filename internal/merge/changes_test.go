@@ -33,9 +33,6 @@ func TestDiff(t *testing.T) {
 		{"a parent that B lacks is set whole",
 			`{}`, `{"spec":{"a":{"b":1}}}`,
 			`[{"path":["spec"],"value":{"a":{"b":1}}}]`},
-		{"another value is set with the hash of B's",
-			`{"spec":{"size":"L","n":1}}`, `{"spec":{"size":"XL","n":1}}`,
-			`[{"path":["spec","size"],"value":"XL","was":hash("L")}]`},
 		{"what H lacks is removed",
 			`{"spec":{"size":"L"}}`, `{"spec":{}}`,
 			`[{"path":["spec","size"],"was":hash("L")}]`},
@@ -59,9 +56,6 @@ func TestDiff(t *testing.T) {
 		{"a new element is set between its neighbours",
 			`{"toppings":[{"name":"ham"},{"name":"olive"}]}`, `{"toppings":[{"name":"ham"},{"name":"basil"},{"name":"olive"}]}`,
 			`[{"path":["toppings",{"key":{"name":"basil"}}],"value":{"name":"basil"},"after":{"key":{"name":"ham"}},"before":{"key":{"name":"olive"}}}]`},
-		{"an element that H lacks is removed, if it is what it was",
-			`{"toppings":[{"name":"ham"}]}`, `{"toppings":[]}`,
-			`[{"path":["toppings",{"key":{"name":"ham"}}],"was":hash({"name":"ham"})}]`},
 		{"another order is stored from where it begins",
 			`{"toppings":[{"name":"a"},{"name":"b"},{"name":"c"}]}`, `{"toppings":[{"name":"a"},{"name":"c"},{"name":"b"}]}`,
 			`[{"path":["toppings"],"order":[{"key":{"name":"c"}},{"key":{"name":"b"}}],"from":[1,0]}]`},
@@ -82,9 +76,6 @@ func TestDiff(t *testing.T) {
 		{"new elements come in order behind their neighbour",
 			`{"list":["a"]}`, `{"list":["a","b","c"]}`,
 			`[{"path":["list"],"elements":["a"]},{"path":["list"],"insert":"b","after":{"at":0}},{"path":["list"],"insert":"c","after":{"at":0}}]`},
-		{"an element is removed",
-			`{"list":["a","b"]}`, `{"list":["b"]}`,
-			`[{"path":["list"],"elements":["a","b"]},{"path":["list",{"at":0}],"was":hash("a")}]`},
 		{"what B has a part of is the same element, wherever it stands",
 			`{"list":[{"id":1},{"id":2}]}`, `{"list":[{"id":3},{"id":1,"x":1},{"id":2,"x":2}]}`,
 			`[{"path":["list"],"elements":[{"id":1},{"id":2}]},{"path":["list"],"insert":{"id":3},"before":{"at":0}},{"path":["list",{"at":0},"x"],"value":1},{"path":["list",{"at":1},"x"],"value":2}]`},
@@ -135,10 +126,6 @@ func TestApply(t *testing.T) {
 			`{"spec":{"size":"L"}}`, `{"spec":{"size":"XL"}}`,
 			`{"spec":{"size":"\u004c","n":1}}`,
 			`{"spec":{"n":1,"size":"XL"}}`},
-		{"a value that the user removed stays away",
-			`{"spec":{"size":"L"}}`, `{"spec":{"size":"XL"}}`,
-			`{"spec":{}}`,
-			`{"spec":{}}`},
 		{"what H lacked is removed",
 			`{"spec":{"size":"L","n":1}}`, `{"spec":{"n":1}}`,
 			`{"spec":{"size":"L","n":2}}`,
@@ -181,10 +168,6 @@ func TestApply(t *testing.T) {
 			`{"toppings":[{"name":"a"},{"name":"b"}]}`, `{"toppings":[{"name":"a","x":1},{"name":"b","x":2}]}`,
 			`{"toppings":[{"name":"new"},{"name":"b"},{"name":"a"}]}`,
 			`{"toppings":[{"name":"new"},{"name":"b","x":2},{"name":"a","x":1}]}`},
-		{"extras go with their element when it is edited",
-			`{"toppings":[{"name":"a","n":1}]}`, `{"toppings":[{"name":"a","n":1,"x":1}]}`,
-			`{"toppings":[{"name":"a","n":2}]}`,
-			`{"toppings":[{"n":2,"name":"a","x":1}]}`},
 		{"extras go to nobody when a key is there twice",
 			`{"toppings":[{"name":"a"}]}`, `{"toppings":[{"name":"a","x":1}]}`,
 			`{"toppings":[{"name":"a"},{"name":"a"}]}`,
@@ -197,10 +180,6 @@ func TestApply(t *testing.T) {
 			`{"toppings":[]}`, `{"toppings":[{"name":"a","n":1,"x":1}]}`,
 			`{"toppings":[{"name":"b"},{"name":"a","n":2}]}`,
 			`{"toppings":[{"name":"b"},{"n":2,"name":"a","x":1}]}`},
-		{"an element that H lacked is removed",
-			`{"toppings":[{"name":"a","x":1},{"name":"b"}]}`, `{"toppings":[{"name":"b"}]}`,
-			`{"toppings":[{"name":"c"},{"x":1,"name":"a"},{"name":"b"}]}`,
-			`{"toppings":[{"name":"c"},{"name":"b"}]}`},
 		{"an element that H lacked stays when the user edited it",
 			`{"toppings":[{"name":"a","x":1},{"name":"b"}]}`, `{"toppings":[{"name":"b"}]}`,
 			`{"toppings":[{"name":"a","x":2},{"name":"b"}]}`,
@@ -239,10 +218,6 @@ func TestApply(t *testing.T) {
 			`{"list":[{"id":1,"n":1},{"id":1}]}`, `{"list":[{"id":1},{"id":1,"x":2}]}`,
 			`{"list":[{"id":1,"n":1},{"id":1}]}`,
 			`{"list":[{"id":1},{"id":1,"x":2}]}`},
-		{"a removed element stays away",
-			`{"list":["a","b"]}`, `{"list":["b"]}`,
-			`{"list":["c","a","b"]}`,
-			`{"list":["c","b"]}`},
 
 		// Where new elements go.
 		{"behind the neighbour before",
@@ -271,10 +246,6 @@ func TestApply(t *testing.T) {
 			`{"list":["a","b","c"]}`, `{"list":["c","b","a"]}`,
 			`{"list":["0","a","1","b","c","2"]}`,
 			`{"list":["0","c","2","b","a","1"]}`},
-		{"the order of what the user left is restored",
-			`{"list":["a","b","c"]}`, `{"list":["c","b","a"]}`,
-			`{"list":["a","c"]}`,
-			`{"list":["c","a"]}`},
 		{"a list of which no order is left keeps its text",
 			`{"list":["a","b","c"]}`, `{"list":["a","c","b"]}`,
 			`{"list":[ "a", "b" ]}`,
@@ -345,7 +316,7 @@ func TestChanges_ObjectsAreRequired(t *testing.T) {
 		if changes, err := merge.Diff([]byte(`{}`), []byte(text), nil); err == nil {
 			t.Errorf("h %s: %s", text, changes.Encode())
 		}
-		if got, err := (merge.Changes{}).Apply([]byte(text), nil); err == nil {
+		if got, err := (merge.Changes{}).ApplyUnedited([]byte(text), nil); err == nil {
 			t.Errorf("b2 %s: %s", text, got)
 		}
 	}
@@ -479,7 +450,7 @@ func TestParse_Refuses(t *testing.T) {
 func TestApply_TooDeepInItsPlace(t *testing.T) {
 	changes, err := merge.Parse([]byte(`[{"path":["a","b","c"],"value":` + strings.Repeat(`[`, 9_998) + strings.Repeat(`]`, 9_998) + `}]`))
 	expect.NoError(t, err)
-	if got, err := changes.Apply([]byte(`{"a":{"b":{}}}`), nil); err == nil || !strings.Contains(err.Error(), "too deeply") {
+	if got, err := changes.ApplyUnedited([]byte(`{"a":{"b":{}}}`), nil); err == nil || !strings.Contains(err.Error(), "too deeply") {
 		t.Errorf("got %.100s, %v", got, err)
 	}
 }
@@ -551,7 +522,7 @@ func TestDiff_WithoutKeys(t *testing.T) {
 	b, h := []byte(`{"l":[{"name":"a"}]}`), []byte(`{"l":[{"name":"a","x":1}]}`)
 	changes, err := merge.Diff(b, h, nil)
 	expect.NoError(t, err)
-	if got, err := changes.Apply(b, nil); string(got) != string(h) || err != nil {
+	if got, err := changes.ApplyUnedited(b, nil); string(got) != string(h) || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
 }

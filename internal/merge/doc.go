@@ -46,7 +46,8 @@
 // has stay. If one of raw and before has an object, an absent value or null in the other counts as
 // an empty object, because a Go struct may be encoded where raw has nothing, and left out when it
 // is zero. Lists are merged if raw's is as long as before's. A Go type that sorts a list while
-// decoding it mixes up the unknown fields of its elements, unless [PatchConverted] matches them.
+// decoding it mixes up the unknown fields of its elements, unless [Patch] matches them as those of a
+// conversion.
 // All other values become those of after.
 //
 // A list is replaced whole if elements change places, or if that is shorter than the operations on

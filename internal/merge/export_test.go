@@ -19,6 +19,12 @@ var (
 
 func PathLength(c Change) int { return len(c.path) }
 
+// ApplyUnedited applies changes where the user has not edited the object.
+func (c Changes) ApplyUnedited(edited []byte, keys *listmapkeys.Tree) ([]byte, error) {
+	text, _, err := c.Apply(edited, keys, nil, make([]Mode, len(c)), false)
+	return text, err
+}
+
 // Hash returns what a change remembers of a value.
 func Hash(text []byte) string {
 	n, err := read(text)

@@ -172,18 +172,13 @@ func (m *matcher) byKey() {
 // byKey returns the elements without a counterpart by their keys, and none for a key of several
 // elements.
 func (s *side) byKey() map[string]int {
-	found := map[string]int{}
+	open := slices.Clone(s.keys)
 	for i, other := range s.match {
-		key := s.keys[i]
-		if other != none || key == "" {
-			continue
+		if other != none {
+			open[i] = ""
 		}
-		if _, twice := found[key]; twice {
-			i = none
-		}
-		found[key] = i
 	}
-	return found
+	return positions(open)
 }
 
 // otherKey reports whether two elements have different declared keys.

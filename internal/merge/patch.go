@@ -38,24 +38,12 @@ const (
 // same encoder, with the elements of lists in the order of raw. Keys has the keys of lists, where
 // they are known, and may be nil. The inputs are not changed. Patch returns an error if an input is
 // not a JSON object, but reads none of them if before and after are the same to the byte.
+//
+// Converted is set if a conversion to another version and back has made before and after. Elements
+// of a list that the conversion has reordered or joined are then found by the list's key, or else by
+// what they share with raw's; if that is not possible, a list that changed is replaced.
 func Patch(
-	raw, before, after []byte, keys *listmapkeys.Tree, withMerged bool,
-) (patch, merged []byte, err error) {
-	return newPatch(raw, before, after, keys, withMerged, false)
-}
-
-// PatchConverted is like [Patch], for a before and an after that a conversion to another version
-// and back has made. Elements of a list that the conversion has reordered or joined are found by
-// the list's key, or else by what they share with raw's; if that is not possible, a list that
-// changed is replaced.
-func PatchConverted(
-	raw, before, after []byte, keys *listmapkeys.Tree, withMerged bool,
-) (patch, merged []byte, err error) {
-	return newPatch(raw, before, after, keys, withMerged, true)
-}
-
-func newPatch(
-	raw, before, after []byte, keys *listmapkeys.Tree, withMerged, converted bool,
+	raw, before, after []byte, keys *listmapkeys.Tree, converted, withMerged bool,
 ) (patch, merged []byte, err error) {
 	if bytes.Equal(before, after) {
 		return nil, nil, nil

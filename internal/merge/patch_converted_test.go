@@ -47,7 +47,7 @@ func TestPatch_ReorderedList(t *testing.T) {
 			`{"items":[{"q":1.0,"x":1},{"q":3,"s":"a","y":null,"x":2}]}`,
 		},
 	} {
-		ops, _, err := PatchConverted([]byte(c.raw), []byte(c.before), []byte(c.after), nil, true)
+		ops, _, err := Patch([]byte(c.raw), []byte(c.before), []byte(c.after), nil, true, true)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if diff := cmp.Diff(decode(t, []byte(c.want)), decode(t, apply(t, []byte(c.raw), ops))); diff != "" {
@@ -89,7 +89,7 @@ func TestPatch_ReorderingMixesNothingUp(t *testing.T) {
 		if rapid.Bool().Draw(t, "add") {
 			after = append(after, element{name: "new"})
 		}
-		ops, _, err := PatchConverted(text(raw, true), text(before, false), text(after, false), nil, true)
+		ops, _, err := Patch(text(raw, true), text(before, false), text(after, false), nil, true, true)
 		if err != nil {
 			t.Fatal(err)
 		}

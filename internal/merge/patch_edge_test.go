@@ -9,9 +9,6 @@ import (
 func TestPatch_Corners(t *testing.T) {
 	testPatches(t, []patchCase{
 		// Numbers.
-		{"integers beyond 2^53 are different elements",
-			`{"l":[9007199254740992,9007199254740993,"…"]}`, `{"l":[9007199254740992,9007199254740993,"…"]}`, `{"l":[9007199254740992,"…"]}`,
-			`[{"op":"remove","path":"/l/1"}]`},
 		{"and different keys",
 			`{"l":[{"id":9007199254740992,"u":"…"},{"id":9007199254740993,"u":2}]}`, `{"l":[{"id":9007199254740992},{"id":9007199254740993}]}`, `{"l":[{"id":9007199254740993,"n":1},{"id":9007199254740992}]}`,
 			`[{"op":"replace","path":"/l","value":[{"id":9007199254740993,"n":1,"u":2},{"id":9007199254740992,"u":"…"}]}]`},
@@ -32,12 +29,6 @@ func TestPatch_Corners(t *testing.T) {
 		{"a null element goes",
 			`{"l":[null,{"u":"…"},null]}`, `{"l":[null,{},null]}`, `{"l":[null,{}]}`,
 			`[{"op":"remove","path":"/l/2"}]`},
-		{"a null element stays null when what it lacks is removed",
-			`{"l":[null,"…"]}`, `{"l":[{"a":0},"…"]}`, `{"l":[{},"…"]}`,
-			``},
-		{"a parent that an element lacks is added with what changed",
-			`{"l":[{"name":"a"},"…"]}`, `{"l":[{"name":"a","spec":{"x":0}},"…"]}`, `{"l":[{"name":"a","spec":{"x":1}},"…"]}`,
-			`[{"op":"add","path":"/l/0/spec","value":{"x":1}}]`},
 		{"a list becomes empty, absent and null",
 			`{"a":[1],"b":[1],"c":[1]}`, `{"a":[1],"b":[1],"c":[1]}`, `{"a":[],"c":null}`,
 			`[{"op":"remove","path":"/a/0"},{"op":"remove","path":"/b"},{"op":"replace","path":"/c","value":null}]`},
@@ -57,9 +48,6 @@ func TestPatch_Corners(t *testing.T) {
 			`[{"op":"add","path":"/l/0/n","value":1}]`},
 
 		// Names and pointers.
-		{"names are escaped in the paths of elements",
-			`{"/":[{"~":{"a~1":1}},"…"]}`, `{"/":[{"~":{"a~1":1}},"…"]}`, `{"/":[{"~":{"a~1":2}},"…"]}`,
-			`[{"op":"replace","path":"/~1/0/~0/a~01","value":2}]`},
 		{"a member may be named like an index, or like the end of a list",
 			`{"0":1,"-":{"-":1}}`, `{"0":1,"-":{"-":1}}`, `{"0":2,"-":{"-":2,"1":1}}`,
 			`[{"op":"replace","path":"/-/-","value":2},{"op":"add","path":"/-/1","value":1},{"op":"replace","path":"/0","value":2}]`},
@@ -68,9 +56,6 @@ func TestPatch_Corners(t *testing.T) {
 			`[{"op":"replace","path":"/\\u0061","value":2}]`},
 
 		// Indexes are right when their turn comes.
-		{"two adds in a row, and one at the end",
-			`{"l":["a","…"]}`, `{"l":["a","…"]}`, `{"l":["x","y","a","…","z"]}`,
-			`[{"op":"add","path":"/l/0","value":"x"},{"op":"add","path":"/l/1","value":"y"},{"op":"add","path":"/l/4","value":"z"}]`},
 		{"a remove before an edit, and an add before another",
 			`{"l":[{"name":"a"},{"name":"b","u":"…"},{"name":"c","u":"…"}]}`, `{"l":[{"name":"a"},{"name":"b"},{"name":"c"}]}`, `{"l":[{"name":"b","n":1},{"name":"x"},{"name":"c","n":2}]}`,
 			`[{"op":"remove","path":"/l/0"},{"op":"add","path":"/l/0/n","value":1},{"op":"add","path":"/l/1","value":{"name":"x"}},{"op":"add","path":"/l/2/n","value":2}]`},

@@ -25,7 +25,7 @@ func ExamplePatch() {
 	pizza.Toppings = append([]topping{{Name: "basil"}}, pizza.Toppings...)
 	after, _ := json.Marshal(pizza)
 
-	ops, _, err := merge.Patch(raw, before, after, nil, true)
+	ops, _, err := merge.Patch(raw, before, after, nil, false, true)
 	fmt.Println(string(ops), err)
 	// Output: [{"op":"add","path":"/toppings/0","value":{"name":"basil"}}] <nil>
 }

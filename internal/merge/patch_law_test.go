@@ -322,7 +322,7 @@ func TestPatch_EditsOfTheGoValue(t *testing.T) {
 		w := &world{T: t}
 		e := w.object(4, map[string]edit{})
 		raw := encode(e.raw, false)
-		got, merged, err := Patch(raw, encode(e.before, true), encode(e.after, true), nil, true)
+		got, merged, err := Patch(raw, encode(e.before, true), encode(e.after, true), nil, false, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +347,7 @@ func TestPatch_UnknownMembersAreNeverMixed(t *testing.T) {
 		before := w.doc(4)
 		raw := w.decorate(before)
 		after := w.mutate(before, 4)
-		got, _, err := Patch(encode(raw, false), encode(before, true), encode(after, true), nil, true)
+		got, _, err := Patch(encode(raw, false), encode(before, true), encode(after, true), nil, false, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -565,7 +565,7 @@ func FuzzPatch(f *testing.F) {
 	f.Add([]byte(`{"a":{"x":1},"a":{"y":[1,2]}}`), []byte(`{"a":{"y":[1,2]}}`), []byte(`{"a":{"y":[2,{},1]}}`))
 	f.Add([]byte(" {\"\xff\" : [12,2, 3], \"\\ud83c\":1}"), []byte("{\"\ufffd\":[12,2,3]}"), []byte("{\"\ufffd\":[1,22,3]}"))
 	f.Add([]byte(`{"l":[[],[[]],{},{"a":1}]}`), []byte(`{"l":[[],[[]],{},{"a":1}]}`), []byte(`{"l":[{"a":1},[[],[]],{},{"a":1}]}`))
-	fuzz(f, Patch)
+	fuzz(f, false)
 }
 
 // FuzzPatchConverted checks the same where lists may have another order.
@@ -574,18 +574,18 @@ func FuzzPatchConverted(f *testing.F) {
 	f.Add([]byte(`{"l":[{"name":"x","u":1},{"name":"y"}],"k":[2,1,2]}`), []byte(`{"l":[{"name":"y"},{"name":"x"}],"k":[1,2,2]}`), []byte(`{"l":[{"name":"x","n":{}}],"k":[2,2]}`))
 	f.Add([]byte(`{"l":[{"v":"1"},{"v":"2"},{}]}`), []byte(`{"l":[{},{"v":"2"},{"v":"1"}]}`), []byte(`{"l":[{"v":"2"},{"v":"1","n":1},{"n":0}]}`))
 	f.Add([]byte(`{"l":[{"a":"1","b":"2","u":1},{"a":"2","b":"1"}]}`), []byte(`{"l":[{"a":"1","b":"2"},{"a":"2","b":"1"}]}`), []byte(`{"l":[{"a":"2","b":"2"},{"a":"1","b":"1"}]}`))
-	fuzz(f, PatchConverted)
+	fuzz(f, true)
 }
 
-func fuzz(f *testing.F, makePatch func(raw, before, after []byte, keys *listmapkeys.Tree, merge bool) (patch, merged []byte, err error)) {
+func fuzz(f *testing.F, converted bool) {
 	said := KeysOf("l", "host")
 	f.Fuzz(func(t *testing.T, raw, before, after []byte) {
 		check := func(raw, before, after []byte, keys *listmapkeys.Tree) (patched any, ok bool) {
-			got, merged, err := makePatch(raw, before, after, keys, true)
+			got, merged, err := Patch(raw, before, after, keys, converted, true)
 			if err != nil {
 				return nil, false
 			}
-			if again, _, err := makePatch(raw, before, after, keys, true); err != nil || string(again) != string(got) {
+			if again, _, err := Patch(raw, before, after, keys, converted, true); err != nil || string(again) != string(got) {
 				t.Fatalf("%s, and then %s, %v", got, again, err)
 			}
 			if !json.Valid(raw) || !json.Valid(before) || !json.Valid(after) {

@@ -41,7 +41,7 @@ func TestPatch_MaxOperations(t *testing.T) {
 		{"edits of elements", `{"l":` + elements(10_001, `{"name":"%d","x":"`+long+`","y":1}`) + `}`, `{"l":` + elements(10_001, `{"name":"%d","x":"`+long+`","y":2}`) + `}`, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, _, err := Patch([]byte(c.before), []byte(c.before), []byte(c.after), nil, true)
+			got, _, err := Patch([]byte(c.before), []byte(c.before), []byte(c.after), nil, false, true)
 			expect.NoError(t, err)
 			ops, err := jsonpatch.DecodePatch(got)
 			expect.NoError(t, err)
@@ -61,13 +61,13 @@ func TestPatch_MaxDepth(t *testing.T) {
 		return []byte(`{"a":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`)
 	}
 	before := []byte(`{"a":1}`)
-	got, _, err := Patch(before, before, nested(9_999), nil, true)
+	got, _, err := Patch(before, before, nested(9_999), nil, false, true)
 	expect.NoError(t, err)
 	if patched := apply(t, before, got); !bytes.Equal(patched, nested(9_999)) {
 		t.Errorf("got %.100s", patched)
 	}
 	for _, depth := range []int{10_000, 10_001} {
-		if got, _, err := Patch(before, before, nested(depth), nil, true); err == nil || !strings.Contains(err.Error(), "nested deeper") {
+		if got, _, err := Patch(before, before, nested(depth), nil, false, true); err == nil || !strings.Contains(err.Error(), "nested deeper") {
 			t.Errorf("%d levels: %.100s, %v", depth, got, err)
 		}
 	}

@@ -418,7 +418,7 @@ func TestPatch_Mutations(t *testing.T) {
 				}
 				object := func(l []any) []byte { return encode(map[string]any{"list": l}, false) }
 				rawText := object(raw)
-				_, merged, err := Patch(rawText, object(before), object(after), nil, true)
+				_, merged, err := Patch(rawText, object(before), object(after), nil, false, true)
 				expect.NoError(t, err)
 				if merged == nil {
 					merged = rawText

@@ -77,7 +77,7 @@ func TestReader_HugeObject(t *testing.T) {
 // Neither what a reader has read before nor the seed of its hash is in a patch.
 func TestReader_NewMakesTheSameBytes(t *testing.T) {
 	raw, before, after := manyEdits()
-	want, _, err := Patch(raw, before, after, nil, true)
+	want, _, err := Patch(raw, before, after, nil, false, true)
 	expect.NoError(t, err)
 	old := new(reader)
 	for range 50 {
@@ -94,7 +94,7 @@ func TestReader_NewMakesTheSameBytes(t *testing.T) {
 
 func TestPatch_StaysWhileOthersAreMade(t *testing.T) {
 	raw, before, after := manyEdits()
-	want, _, err := Patch(raw, before, after, nil, true)
+	want, _, err := Patch(raw, before, after, nil, false, true)
 	expect.NoError(t, err)
 	want = bytes.Clone(want)
 	var all sync.WaitGroup
@@ -102,13 +102,13 @@ func TestPatch_StaysWhileOthersAreMade(t *testing.T) {
 		all.Go(func() {
 			var kept [][]byte
 			for i := range 50 {
-				got, _, err := Patch(raw, before, after, nil, true)
+				got, _, err := Patch(raw, before, after, nil, false, true)
 				if err != nil {
 					t.Error(err)
 				}
 				kept = append(kept, got)
 				other := fmt.Appendf(nil, `{"l":%d}`, 1000*n+i)
-				if got, _, err := Patch(raw, before, other, nil, true); err != nil || !strings.Contains(string(got), string(other[5:len(other)-1])) {
+				if got, _, err := Patch(raw, before, other, nil, false, true); err != nil || !strings.Contains(string(got), string(other[5:len(other)-1])) {
 					t.Errorf("to %s: %s, %v", other, got, err)
 				}
 			}

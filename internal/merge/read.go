@@ -19,7 +19,7 @@ const resync = 8
 // already becomes the same node, without being read.
 type reader struct {
 	whole     bool // whether all of an input is read at once
-	converted bool // see PatchConverted
+	converted bool // see Patch
 
 	spans []rawjson.Span
 	stack []*node // the kids of the values that are being read

@@ -123,15 +123,9 @@ func skipScalar(b []byte, i int) (int, error) {
 		return skipNumber(b, i)
 	}
 	for _, literal := range [...]string{"null", "true", "false"} {
-		if b[i] != literal[0] {
-			continue
+		if end := i + len(literal); end <= len(b) && string(b[i:end]) == literal {
+			return end, nil
 		}
-		for j := range len(literal) {
-			if i+j >= len(b) || b[i+j] != literal[j] {
-				return i + j, unexpected(b, i+j)
-			}
-		}
-		return i + len(literal), nil
 	}
 	return i, unexpected(b, i)
 }
