@@ -67,8 +67,7 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 // RoundTripExternalTypes in k8s.io/apimachinery/pkg/api/apitesting/roundtrip.
 //
 // Lists are checked like other kinds. The types of k8s.io/apimachinery that each scheme has, such
-// as ListOptions and WatchEvent, are not checked. Objects are checked on all processors at the same
-// time.
+// as ListOptions and WatchEvent, are not checked.
 //
 // Objects are generated, and failures reported, as by [Test] without a CRD. In objects within
 // objects, apiVersion and kind are empty, as Protobuf and internal versions require.
