@@ -82,11 +82,8 @@
 // With CRDKIT_ROUNDTRIP_UPDATE=true, Golden writes golden files.
 //
 // A conversion function that does not return, or takes all memory, ends the test without a report.
-// To find the object that is to blame, repeat the test with the seed, which is printed to standard
-// error at the start, and with CRDKIT_ROUNDTRIP_TRACE=FILE: the file then has the last object that
-// a function began to convert.
-//
-//	CRDKIT_ROUNDTRIP_SEED=25844 CRDKIT_ROUNDTRIP_TRACE=/tmp/object go test -run '^TestConversion$' .
+// To find the object that is to blame, print the input of the function, and repeat the test with
+// the seed, which is printed to standard error at the start.
 //
 // # Limitations
 //

@@ -173,7 +173,7 @@ type encoding struct {
 
 func encodings(s *runtime.Scheme, kind schema.GroupVersionKind) []*encoding {
 	byJSON := func(o json.SerializerOptions) runtime.Serializer {
-		return json.NewSerializerWithOptions(knownKind(kind), s, s, o)
+		return json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, o)
 	}
 	all := []*encoding{
 		{law: JSON, plain: byJSON(json.SerializerOptions{}), strict: byJSON(json.SerializerOptions{Strict: true})},
@@ -192,16 +192,6 @@ func encodings(s *runtime.Scheme, kind schema.GroupVersionKind) []*encoding {
 		}
 	}
 	return all
-}
-
-// knownKind spares the serializers the search for the kind in a text, because the kind of the
-// decoded object is compared afterwards, like each field.
-type knownKind schema.GroupVersionKind
-
-var _ json.MetaFactory = knownKind{}
-
-func (k knownKind) Interpret([]byte) (*schema.GroupVersionKind, error) {
-	return (*schema.GroupVersionKind)(&k), nil
 }
 
 func (e *encoding) check(s *subject, obj runtime.Object) *failure {

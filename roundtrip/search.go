@@ -76,9 +76,6 @@ func (s *subject) broken(ctx context.Context, m sample) (f *failure) {
 		}
 		return f
 	}
-	if s.cfg.trace != "" {
-		s.cfg.note(m.text(), "%s", s)
-	}
 	defer func() {
 		if v := recover(); v != nil {
 			klog.FromContext(ctx).Error(nil, "panic", "stack", string(debug.Stack())) // for stackOf
