@@ -2,7 +2,6 @@ package main
 
 import (
 	"math/rand"
-	goruntime "runtime"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,8 +35,7 @@ const objects = 200
 // only the six are counted. Both sides generate the same objects, because they use the functions,
 // the settings and the seed of the peer. The ratio of checks is therefore the ratio of times.
 //
-// TestScheme uses all processors, and the peer uses one. On one processor the ratio is
-// smaller, because both sides spend most of the time in randfill and the serializers.
+// Both sides spend most of the time in randfill and the serializers.
 func (b bench) roundtrip() error {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(appsv1.SchemeGroupVersion, &appsv1.Deployment{})
@@ -67,9 +65,6 @@ func (b bench) roundtrip() error {
 			peer.RoundTripExternalTypesWithoutProtobuf(t, s, codecs, randfill.New().Funcs(fill), nil)
 		})
 		faster := func(ours, theirs float64) float64 { return theirs / ours }
-		goruntime.GOMAXPROCS(1)
-		b.compare("roundtrip/throughput/1cpu", ours, theirs, faster)
-		goruntime.GOMAXPROCS(2)
 		b.compare("roundtrip/throughput", ours, theirs, faster)
 	}
 	all := func(string, string) (bool, error) { return true, nil }

@@ -13,8 +13,6 @@ const (
 	usualTime, longestTime = 1500 * time.Millisecond, 30 * time.Second
 	// reportTime is for the smallest object of one failure, if the timeout of go test leaves so much.
 	reportTime = 10 * time.Second
-	// progressTime is between two lines of progress.
-	progressTime = 5 * time.Second
 )
 
 // budget limits how many objects are checked for one subject: most is the maximum, and least is
@@ -25,7 +23,6 @@ type budget struct {
 	// stop is the time after which no further object is checked, and deadline the time at which go
 	// test ends the process. Both may be zero.
 	stop, deadline time.Time
-	progress       *progress
 }
 
 func (c *config) budget(subjects int) budget {
@@ -77,17 +74,4 @@ func (b budget) shrinker() choices.Shrinker {
 		effort.Time = min(effort.Time, max(time.Until(b.deadline)/3, time.Millisecond))
 	}
 	return effort
-}
-
-// progress logs what the tests of a kind do, every few seconds.
-type progress struct {
-	t    *testing.T // the running test
-	last time.Time
-}
-
-func (p *progress) log(format string, args ...any) {
-	if p != nil && testing.Verbose() && time.Since(p.last) > progressTime {
-		p.last = time.Now()
-		p.t.Logf(format, args...)
-	}
 }

@@ -30,7 +30,6 @@ func (s *subject) along(ctx context.Context, object []byte, versions ...string) 
 			ctx = conversiontrace.ThroughHub(ctx) // to the next version, which is the same one
 			continue
 		}
-		s.cfg.note(object, "%s: conversion to %s", s, v)
 		var err error
 		if object, err = s.registry.Convert(ctx, object, schema.GroupVersion{Group: s.kind.Group, Version: v}); err != nil {
 			return nil, err

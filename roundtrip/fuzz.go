@@ -95,7 +95,7 @@ func (s *subject) try(t *testing.T, stream []uint64) (*counterexample, error) {
 		return nil, nil
 	}
 	// Few tries, because the engine repeats a failure many times to make its input smaller.
-	return s.shrink(t.Context(), choices.Shrinker{Tries: 300, Time: reportTime}, nil, counterexample{failure: broken, subject: s, sample: m, object: m.text()}), nil
+	return s.shrink(t.Context(), choices.Shrinker{Tries: 300, Time: reportTime}, counterexample{failure: broken, subject: s, sample: m, object: m.text()}), nil
 }
 
 // A draw takes eight bytes; the last may lack some.

@@ -37,7 +37,6 @@ func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, v
 // typeGenerator makes objects of a Go type.
 type typeGenerator struct {
 	registry *conversion.Registry
-	cfg      *config
 	kind     schema.GroupVersionKind
 	typed    schema.GroupVersionKind // the version that has a Go type
 	filler   *randfill.Filler
@@ -65,7 +64,7 @@ func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kin
 	}
 	// About as many elements as a reader would write into an example.
 	filler := randfill.New().NilChance(0.2).NumElements(0, 3)
-	g = &typeGenerator{registry: reg, cfg: cfg, kind: kind.WithVersion(version), typed: typed, filler: filler, within: map[reflect.Type]int{}}
+	g = &typeGenerator{registry: reg, kind: kind.WithVersion(version), typed: typed, filler: filler, within: map[reflect.Type]int{}}
 	t := reg.Scheme().AllKnownTypes()[typed]
 	g.targets = targetsOf(t, "", nil, nil, nil)
 	filler.Funcs(g.plain(t)...).Funcs(g.fillers()...).Funcs(cfg.functions(reg.Scheme())...)
@@ -104,7 +103,6 @@ func (g *typeGenerator) object(ctx context.Context, src *choices.Source) ([]byte
 	if g.kind == g.typed {
 		return text, nil
 	}
-	g.cfg.note(text, "conversion to %s", g.kind)
 	if text, err = g.registry.Convert(ctx, text, g.kind.GroupVersion()); err != nil {
 		return nil, fmt.Errorf("version %s has no Go type, and an object of %s does not become one: %w", g.kind.Version, g.typed.Version, err)
 	}

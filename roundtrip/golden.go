@@ -17,6 +17,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/choices"
+	"github.com/crdkit/crdkit/internal/generate"
 )
 
 // Golden checks that a release converts stored objects exactly as earlier releases did.
@@ -94,7 +95,7 @@ type golden struct {
 	Converted map[string]json.RawMessage `json:"converted"` // by version
 }
 
-// goldenTries is the number of objects of which the one with the most fields is kept.
+// goldenTries is the number of objects of which the one with the most leaves is kept.
 const goldenTries = 200
 
 func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conversion.Kind, version, path string) error {
@@ -121,7 +122,7 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 		}
 		objects = append(objects, object)
 	}
-	file.Object = fullest(objects)
+	file.Object = fullest(objects, s.start.leaves())
 	for _, other := range kind.Versions {
 		if other == version {
 			continue
@@ -144,45 +145,17 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
-// fullest returns the object that has the most fields beside its metadata. Only names that several
-// objects have count as fields, because the others are keys of maps.
-func fullest(objects [][]byte) (fullest []byte) {
-	fields, count := make([]map[string]bool, len(objects)), map[string]int{}
-	for i, object := range objects {
-		fields[i] = map[string]bool{}
-		if m, err := decode(object); err == nil {
-			delete(m, "metadata")
-			addFields(fields[i], "", m)
-		}
-		for path := range fields[i] {
-			count[path]++
-		}
-	}
+// fullest returns the object that has the most leaves, or the shortest of those.
+func fullest(objects [][]byte, targets []generate.Target) (fullest []byte) {
 	most := -1
-	for i, object := range objects {
-		n := 0
-		for path := range fields[i] {
-			n += min(count[path]-1, 1)
-		}
-		if n > most || n == most && len(object) < len(fullest) {
+	for _, object := range objects {
+		c := newCoverage(targets)
+		c.add(object)
+		if n := c.leaves(); n > most || n == most && len(object) < len(fullest) {
 			most, fullest = n, object
 		}
 	}
 	return fullest
-}
-
-func addFields(fields map[string]bool, path string, v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, member := range v {
-			fields[join(path, name)] = true
-			addFields(fields, join(path, name), member)
-		}
-	case []any:
-		for _, element := range v {
-			addFields(fields, path, element)
-		}
-	}
 }
 
 // checkGolden returns the differences between a golden file and the current conversions.

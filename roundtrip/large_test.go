@@ -62,7 +62,7 @@ func (s *workloadSpec) copy() workloadSpec {
 }
 
 func workloads(t *testing.T, change func(p *podSet)) *conversion.Registry {
-	return twins(t, "Workload", func(in *workload, out *workloadV1) {
+	return twins(t, fleet.WithKind("Workload"), func(in *workload, out *workloadV1) {
 		out.Spec = in.Spec.copy()
 		for i := range out.Spec.PodSets {
 			change(&out.Spec.PodSets[i])
@@ -70,17 +70,19 @@ func workloads(t *testing.T, change func(p *podSet)) *conversion.Registry {
 	}, func(in *workloadV1, out *workload) { out.Spec = in.Spec.copy() })
 }
 
-// twins returns the conversions of a kind that has types of the same form in two versions.
-func twins[V1Beta1, V1 runtime.Object](t *testing.T, kind string, toHub func(in V1Beta1, out V1), fromHub func(in V1, out V1Beta1)) *conversion.Registry {
+var fleet = schema.GroupVersion{Group: "fleet.example.com", Version: "v1beta1"}
+
+// twins returns the conversions between a spoke and v1, which have types of the same form.
+func twins[Spoke, V1 runtime.Object](t *testing.T, spoke schema.GroupVersionKind, toHub func(in Spoke, out V1), fromHub func(in V1, out Spoke)) *conversion.Registry {
 	t.Helper()
 	s := runtime.NewScheme()
-	for version, t := range map[string]reflect.Type{"v1beta1": reflect.TypeFor[V1Beta1](), "v1": reflect.TypeFor[V1]()} {
-		s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "fleet.example.com", Version: version, Kind: kind}, reflect.New(t.Elem()).Interface().(runtime.Object))
+	for version, t := range map[string]reflect.Type{spoke.Version: reflect.TypeFor[Spoke](), "v1": reflect.TypeFor[V1]()} {
+		s.AddKnownTypeWithName(spoke.GroupKind().WithVersion(version), reflect.New(t.Elem()).Interface().(runtime.Object))
 	}
 	reg := conversion.NewRegistry(s)
 	err := conversion.AddSpoke(reg,
-		func(_ context.Context, in V1Beta1, out V1) error { toHub(in, out); return nil },
-		func(_ context.Context, in V1, out V1Beta1) error { fromHub(in, out); return nil })
+		func(_ context.Context, in Spoke, out V1) error { toHub(in, out); return nil },
+		func(_ context.Context, in V1, out Spoke) error { fromHub(in, out); return nil })
 	expect.NoError(t, err)
 	return reg
 }
@@ -202,7 +204,7 @@ func withoutMaxLength(s *Schema, depth int) *Schema {
 
 // classes returns conversions that lose limits deeper than two, or nothing.
 func classes(t *testing.T, lossy bool) *conversion.Registry {
-	return twins(t, "Class", func(in *class, out *classV1) {
+	return twins(t, fleet.WithKind("Class"), func(in *class, out *classV1) {
 		out.Variables = in.DeepCopyObject().(*class).Variables
 		for i := range out.Variables {
 			if lossy {

@@ -73,7 +73,7 @@ func (m *machineV1) DeepCopyObject() runtime.Object {
 }
 
 func machines(t *testing.T, change func(s *machineSpec)) *conversion.Registry {
-	return twins(t, "Machine", func(in *machine, out *machineV1) {
+	return twins(t, fleet.WithKind("Machine"), func(in *machine, out *machineV1) {
 		c := in.DeepCopyObject().(*machine)
 		out.Spec, out.Status = c.Spec, c.Status
 		if change != nil {

@@ -25,7 +25,6 @@ type config struct {
 	seed        uint64
 	seeded      bool // whether the caller has chosen the seed
 	iterations  int  // 0 for the default
-	trace       string
 	outside     bool // CheckLaw(OutsideSchema)
 	without     map[Law]string
 	normalizers []normalizer
@@ -152,7 +151,6 @@ func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
 const (
 	seedVariable       = "CRDKIT_ROUNDTRIP_SEED"
 	iterationsVariable = "CRDKIT_ROUNDTRIP_ITERATIONS"
-	traceVariable      = "CRDKIT_ROUNDTRIP_TRACE"
 	updateVariable     = "CRDKIT_ROUNDTRIP_UPDATE"
 )
 
@@ -172,11 +170,6 @@ func (c *config) override() {
 		}
 		c.iterations = n
 	}
-	if c.trace = os.Getenv(traceVariable); c.trace != "" {
-		if err := os.WriteFile(c.trace, nil, 0o600); err != nil {
-			c.errorf("%s: %w", traceVariable, err)
-		}
-	}
 }
 
 // printSeed prints the seed, unless the caller has chosen it. It does not use the log of the test, which
@@ -184,17 +177,6 @@ func (c *config) override() {
 func (c *config) printSeed(test string) {
 	if !c.seeded {
 		fmt.Fprintf(os.Stderr, "%s: %s=%d\n", test, seedVariable, c.seed)
-	}
-}
-
-// note writes an object to the trace, if there is one. The function that gets the object next may not return.
-func (c *config) note(object []byte, format string, args ...any) {
-	if c == nil || c.trace == "" {
-		return
-	}
-	text := fmt.Sprintf(format, args...) + fmt.Sprintf(", %s=%d:\n%s\n", seedVariable, c.seed, object)
-	if err := os.WriteFile(c.trace, []byte(text), 0o600); err != nil {
-		panic(err) // impossible, because it could be written before
 	}
 }
 

@@ -2,7 +2,6 @@ package roundtrip
 
 import (
 	"cmp"
-	"context"
 	"reflect"
 	"slices"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/typecrd"
 )
 
@@ -119,26 +117,13 @@ var podBugs = []podBug{
 }
 
 // registry returns the conversions with the bug; with none if it is zero.
-func (b podBug) registry(t testing.TB) *conversion.Registry {
-	t.Helper()
-	s := runtime.NewScheme()
-	s.AddKnownTypeWithName(workersKind.WithVersion("v1alpha1"), &workersAlpha{})
-	s.AddKnownTypeWithName(workersKind.WithVersion("v1"), &workers{})
-	reg := conversion.NewRegistry(s)
-	err := conversion.AddSpoke(reg,
-		func(_ context.Context, in *workersAlpha, out *workers) error {
-			out.Spec = (*workers)(in).DeepCopyObject().(*workers).Spec
-			if b.spoil != nil {
-				b.spoil(&in.Spec.Template, &out.Spec.Template)
-			}
-			return nil
-		},
-		func(_ context.Context, in *workers, out *workersAlpha) error {
-			out.Spec = in.DeepCopyObject().(*workers).Spec
-			return nil
-		})
-	expect.NoError(t, err)
-	return reg
+func (b podBug) registry(t *testing.T) *conversion.Registry {
+	return twins(t, workersKind.WithVersion("v1alpha1"), func(in *workersAlpha, out *workers) {
+		out.Spec = (*workers)(in).DeepCopyObject().(*workers).Spec
+		if b.spoil != nil {
+			b.spoil(&in.Spec.Template, &out.Spec.Template)
+		}
+	}, func(in *workers, out *workersAlpha) { out.Spec = in.DeepCopyObject().(*workers).Spec })
 }
 
 // podCatalogue has each bug twice: objects are made of the Go type, and of a definition.

@@ -67,8 +67,7 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 // RoundTripExternalTypes in k8s.io/apimachinery/pkg/api/apitesting/roundtrip.
 //
 // Lists are checked like other kinds. The types of k8s.io/apimachinery that each scheme has, such
-// as ListOptions and WatchEvent, are not checked. Objects are checked on all processors at the same
-// time.
+// as ListOptions and WatchEvent, are not checked.
 //
 // Objects are generated, and failures reported, as by [Test] without a CRD. In objects within
 // objects, apiVersion and kind are empty, as Protobuf and internal versions require.
@@ -174,7 +173,7 @@ type encoding struct {
 
 func encodings(s *runtime.Scheme, kind schema.GroupVersionKind) []*encoding {
 	byJSON := func(o json.SerializerOptions) runtime.Serializer {
-		return json.NewSerializerWithOptions(knownKind(kind), s, s, o)
+		return json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, o)
 	}
 	all := []*encoding{
 		{law: JSON, plain: byJSON(json.SerializerOptions{}), strict: byJSON(json.SerializerOptions{Strict: true})},
@@ -193,16 +192,6 @@ func encodings(s *runtime.Scheme, kind schema.GroupVersionKind) []*encoding {
 		}
 	}
 	return all
-}
-
-// knownKind spares the serializers the search for the kind in a text, because the kind of the
-// decoded object is compared afterwards, like each field.
-type knownKind schema.GroupVersionKind
-
-var _ json.MetaFactory = knownKind{}
-
-func (k knownKind) Interpret([]byte) (*schema.GroupVersionKind, error) {
-	return (*schema.GroupVersionKind)(&k), nil
 }
 
 func (e *encoding) check(s *subject, obj runtime.Object) *failure {

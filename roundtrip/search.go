@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	goruntime "runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -78,9 +76,6 @@ func (s *subject) broken(ctx context.Context, m sample) (f *failure) {
 		}
 		return f
 	}
-	if s.cfg.trace != "" {
-		s.cfg.note(m.text(), "%s", s)
-	}
 	defer func() {
 		if v := recover(); v != nil {
 			klog.FromContext(ctx).Error(nil, "panic", "stack", string(debug.Stack())) // for stackOf
@@ -112,89 +107,40 @@ const (
 // search returns a small counterexample, or nil if no sample fails, or an error if no samples can
 // be made. A counterexample of a reported cause is returned only if there is no other, and is not
 // made smaller.
-func (s *subject) search(ctx context.Context, b budget) (*counterexample, error) {
+func (s *subject) search(ctx context.Context, b budget) (again *counterexample, err error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
-	run := &searchRun{subject: s, budget: b, began: time.Now()}
-	// One goroutine traces conversions; [Determinism] checks that they are safe for concurrent use.
-	workers := 1
-	if s.checkValue != nil && s.cfg.trace == "" {
-		workers = goruntime.GOMAXPROCS(0)
-	}
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() { run.work(silent(ctx)) })
-	}
-	all.Wait()
-	s.tried, s.checked = run.next, run.made
-	switch {
-	case run.found != nil:
-		if s.pool != nil {
-			s.pool.samples = nil // because the fault may have changed them
+	quiet, began := silent(ctx), time.Now()
+	var notMade error
+	for s.tried, s.checked = 0, 0; b.open(s.tried, began); s.tried++ {
+		m, err := s.nth(quiet, s.tried)
+		if errors.Is(err, errNotMade) {
+			notMade = err
+			continue
 		}
-		return s.shrink(ctx, b.shrinker(), b.progress, *run.found), nil
-	case run.fatal != nil:
-		return nil, run.fatal
-	case run.made*fewest < run.next:
-		return nil, fmt.Errorf("only %d of %d objects could be made: %w", run.made, run.next, run.notMade)
-	}
-	return run.again, nil
-}
-
-// searchRun is what the goroutines of a search share.
-type searchRun struct {
-	*subject
-	budget
-	began time.Time
-
-	mu             sync.Mutex // guards the following fields
-	found, again   *counterexample
-	fatal, notMade error
-	next, made     int // numbers of samples
-}
-
-// work checks samples until one fails, or the budget is used up.
-func (r *searchRun) work(ctx context.Context) {
-	for i, m, ok := r.take(ctx); ok; i, m, ok = r.take(ctx) {
-		if f := r.broken(ctx, m); f != nil {
-			r.add(&counterexample{failure: f, subject: r.subject, sample: m, object: m.text(), iteration: i, reported: r.reported.known(r.subject, f)})
+		if err != nil {
+			return nil, err
 		}
-	}
-}
-
-// take makes the next sample, one after another, because a function of [Funcs] need not be safe for
-// concurrent use. It returns false if no sample remains to be checked.
-func (r *searchRun) take(ctx context.Context) (i int, m sample, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.fatal == nil && r.found == nil && r.open(r.next, r.began) {
-		r.progress.log("%s: object %d of at least %d", r.subject, r.next+1, r.least)
-		m, err := r.nth(ctx, r.next)
-		r.next++
-		switch {
-		case err == nil:
-			r.made++
-			r.coverage.add(m.json)
-			return r.next - 1, m, true
-		case errors.Is(err, errNotMade):
-			r.notMade = err
-		default:
-			r.fatal = err
+		s.checked++
+		s.coverage.add(m.json)
+		f := s.broken(quiet, m)
+		if f == nil {
+			continue
 		}
+		c := counterexample{failure: f, subject: s, sample: m, object: m.text(), iteration: s.tried, reported: s.reported.known(s, f)}
+		if c.reported == "" {
+			if s.pool != nil {
+				s.pool.samples = nil // because the fault may have changed them
+			}
+			return s.shrink(ctx, b.shrinker(), c), nil
+		}
+		again = &c
 	}
-	return 0, sample{}, false
-}
-
-// add keeps the first counterexample, and any of a reported cause.
-func (r *searchRun) add(c *counterexample) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c.reported != "" {
-		r.again = c
-	} else if r.found == nil || c.iteration < r.found.iteration {
-		r.found = c
+	if s.checked*fewest < s.tried {
+		return nil, fmt.Errorf("only %d of %d objects could be made: %w", s.checked, s.tried, notMade)
 	}
+	return again, nil
 }
 
 // silent returns a context that logs nothing, for faults that a test causes on purpose.
@@ -204,15 +150,13 @@ func silent(ctx context.Context) context.Context {
 
 // shrink returns the smallest counterexample that breaks the law in the same way as the
 // first: by an error, or by a difference, and not by reported causes alone.
-func (s *subject) shrink(ctx context.Context, effort choices.Shrinker, p *progress, first counterexample) *counterexample {
+func (s *subject) shrink(ctx context.Context, effort choices.Shrinker, first counterexample) *counterexample {
 	quiet := silent(ctx)
 	passed := map[string]bool{} // because many draws make the same object
 	found := func(c counterexample) choices.Found[counterexample] {
 		return choices.Found[counterexample]{Value: c, Size: len(c.object), Tree: c.sample.source.Tree()}
 	}
-	begin, smallest := time.Now(), len(first.object)
 	try := func(tree *choices.Tree) (none choices.Found[counterexample], ok bool) {
-		p.log("%s does not hold for an object of %d bytes: looking for a smaller one, %d bytes after %v", s, len(first.object), smallest, time.Since(begin).Round(time.Second))
 		m, err := s.sample(quiet, choices.Replay(tree))
 		if err != nil {
 			return none, false
@@ -231,7 +175,6 @@ func (s *subject) shrink(ctx context.Context, effort choices.Shrinker, p *progre
 		}
 		c := first
 		c.failure, c.sample, c.object = f, m, text
-		smallest = min(smallest, len(text))
 		return found(c), true
 	}
 	small, tried := choices.Shrink(effort, found(first), try)

@@ -1,11 +1,8 @@
 package generate
 
 import (
-	"encoding/json"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -13,25 +10,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// newValidator returns the validator of the API server for a definition with this schema.
+// newValidator returns the validator of the API server for values of a schema.
 func newValidator(s *structuralschema.Structural) validation.SchemaValidator {
-	var v1 apiextensionsv1.JSONSchemaProps
-	var internal apiextensions.JSONSchemaProps
-	text, err := json.Marshal(s.ToKubeOpenAPI())
-	if err == nil {
-		err = json.Unmarshal(text, &v1)
-	}
-	if err == nil {
-		err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil)
-	}
-	var validator validation.SchemaValidator
-	if err == nil {
-		validator, _, err = validation.NewSchemaValidator(&internal)
-	}
-	if err != nil {
-		panic(err) // impossible, because a structural schema has such properties
-	}
-	return validator
+	return validation.NewSchemaValidatorFromOpenAPI(s.ToKubeOpenAPI())
 }
 
 // hasDefaults reports whether defaulting may add something within a value.

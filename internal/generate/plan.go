@@ -29,7 +29,7 @@ const (
 	planned = 32
 )
 
-// Target is a leaf or a list, and the paths from the root to it.
+// Target is a leaf, or a list that may have two elements, and the paths from the root to it.
 type Target struct {
 	Paths []string
 	List  bool
@@ -55,7 +55,10 @@ func targets(n *node, around []string, all []Target) []Target {
 	}
 	if n.items != nil {
 		leaf = false
-		all = targets(n.items, around, append(all, Target{around, true}))
+		if n.mostOf > 1 {
+			all = append(all, Target{around, true})
+		}
+		all = targets(n.items, around, all)
 	}
 	if leaf && n.path != "" {
 		all = append(all, Target{around, false})
