@@ -3,30 +3,25 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // answer is the result for an object.
 type answer struct {
 	place
-	Object   string          `json:"object"` // such as pizza.restaurant.example.com/margherita
-	Valid    *bool           `json:"valid,omitempty"`
-	Message  string          `json:"message,omitempty"`
-	Causes   []cause         `json:"causes,omitempty"`
-	Warnings []string        `json:"warnings,omitempty"`
-	Pruned   []string        `json:"pruned,omitempty"`
-	Result   json.RawMessage `json:"result,omitempty"`
-	problems []problem       // the message in parts
+	Object   string    `json:"object"` // such as pizza.restaurant.example.com/margherita
+	Valid    bool      `json:"valid"`
+	Message  string    `json:"message,omitempty"`
+	Causes   []cause   `json:"causes,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
+	problems []problem // the message in parts
 	lineOf   func(path string) int
 }
 
@@ -95,44 +90,29 @@ func (a *answer) findings() (all []finding) {
 	return all
 }
 
-// finding reports whether the answer is one for the exit code.
-func (a *answer) finding() bool { return len(a.problems) > 0 || len(a.Pruned) > 0 }
-
-// crdFlag adds the flag for definitions.
-func crdFlag(cmd *cobra.Command, crds *[]string) {
-	cmd.Flags().StringArrayVar(crds, "crd", nil, "A file or directory with the definitions, or - for standard input. May be given more than once.")
-	if err := cmd.MarkFlagRequired("crd"); err != nil {
-		panic(err) // it is not there
-	}
-}
-
-// check calls f with each object, which fills in the answer, and prints the answers. There
-// are verdicts, or else results.
-func (c *command) check(ctx context.Context, what string, verdicts bool, crds, paths []string, f func(s subject, a *answer) error) error {
+// check calls f with each object, which fills in the answer, and prints the answers.
+func (c *command) check(ctx context.Context, crds, paths []string, f func(s subject, a *answer)) error {
 	subjects, passedOver := c.subjects(ctx, c.parse(ctx, crds), paths)
 	answers := []answer{}
-	c.each(ctx, what, len(subjects), func(i int) string { return subjects[i].String() }, func(i int) error {
+	c.each(ctx, "validate", len(subjects), func(i int) string { return subjects[i].String() }, func(i int) error {
 		s := subjects[i]
 		a := answer{place: s.place, Object: s.String(), lineOf: s.lineOf}
 		if s.version == nil {
 			a.refuse(s.noMatch())
-		} else if err := f(s, &a); err != nil {
-			return fmt.Errorf("%s: %w", s.place, err)
-		}
-		if verdicts {
-			a.Valid = new(len(a.problems) == 0)
+		} else {
+			f(s, &a)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err() // which the answer may be about
 		}
-		answers = append(answers, a)
-		if a.finding() {
+		if a.Valid = len(a.problems) == 0; !a.Valid {
 			c.findings++
 		}
+		answers = append(answers, a)
 		return nil
 	})
 	if len(answers) == 0 && !c.failed {
-		c.fail(fmt.Errorf("%s: no object of a group that the definitions have (%d passed over)", what, passedOver))
+		c.fail(fmt.Errorf("validate: no object of a group that the definitions have (%d passed over)", passedOver))
 	}
 	if c.output == "json" {
 		return c.printJSON(struct {
@@ -148,51 +128,18 @@ func (c *command) check(ctx context.Context, what string, verdicts bool, crds, p
 		}
 		return c.report(all)
 	}
-	return c.printAnswers(answers, verdicts, passedOver)
-}
-
-// printAnswers prints answers as text, and how many there are: with verdicts on standard
-// output, else on standard error, where they do not disturb the objects.
-func (c *command) printAnswers(answers []answer, verdicts bool, passedOver int) error {
-	good, printed := 0, 0
 	for i := range answers {
-		a := &answers[i]
-		for _, w := range a.Warnings {
-			c.warn("%s: %s: %s", a.place, a.Object, indent(w))
-		}
-		for _, path := range a.Pruned {
-			c.say("%s: %s: %s is pruned", a.place, a.Object, path)
-		}
-		switch {
-		case verdicts:
-			c.printVerdict(a)
-		case a.Result == nil:
-			c.say("%s: %s: %s", a.place, a.Object, indent(a.Message))
-		default:
-			text, err := yaml.JSONToYAML(a.Result)
-			if err != nil {
-				return err
-			}
-			if printed++; printed > 1 {
-				fmt.Fprintln(c.out, "---")
-			}
-			c.out.Write(text)
-		}
-		if len(a.problems) == 0 {
-			good++
-		}
+		c.printVerdict(&answers[i])
 	}
-	bad := len(answers) - good
-	if verdicts {
-		fmt.Fprintf(c.out, "%d valid, %d invalid, %d passed over\n", good, bad, passedOver)
-	} else {
-		c.say("%d printed, %d unknown, %d passed over", good, bad, passedOver)
-	}
+	fmt.Fprintf(c.out, "%d valid, %d invalid, %d passed over\n", len(answers)-c.findings, c.findings, passedOver)
 	return nil
 }
 
-// printVerdict prints whether an object is valid.
+// printVerdict prints the warnings about an object, and whether it is valid.
 func (c *command) printVerdict(a *answer) {
+	for _, w := range a.Warnings {
+		c.warn("%s: %s: %s", a.place, a.Object, indent(w))
+	}
 	switch len(a.problems) {
 	case 0:
 		fmt.Fprintf(c.out, "%s valid\n", a.Object)

@@ -163,17 +163,11 @@ func TestRun_Output(t *testing.T) {
 		{name: "crd-twice-same", args: []string{"validate", "--crd", "project", "--crd", "project/pizza.yaml", "-"}, stdin: oven("a"), code: exitOK},
 		{name: "unusable-crd-json", args: []string{"validate", "-o", "json", "--crd", "nowhere", "objects.yaml"}, code: exitError},
 		{name: "version", args: []string{"validate", "--crd", "versions.yaml", "-"}, stdin: cooks, code: exitFindings},
-		{name: "version-prune", args: []string{"prune", "--crd", "versions.yaml", "-"}, stdin: cooks, code: exitFindings},
-		{name: "version-default", args: []string{"default", "--crd", "versions.yaml", "-"}, stdin: cooks, code: exitFindings},
-		{name: "typed-list", args: []string{"prune", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"OvenList","metadata":{},"items":[{"metadata":{"name":"a"}},{}]}`, code: exitOK},
+		{name: "typed-list", args: []string{"validate", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"OvenList","metadata":{},"items":[{"metadata":{"name":"a"}},{}]}`, code: exitFindings},
 		{name: "dump", args: []string{"validate", "--crd", "project", "dump.yaml"}, code: exitFindings},
 		{name: "generated", args: []string{"validate", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"Oven","metadata":{"generateName":"oven-"}}`, code: exitOK},
 		{name: "unknown-field", args: []string{"validate", "--crd", "project", "-"}, stdin: unknownField, code: exitFindings},
 		{name: "unknown-field-warn", args: []string{"validate", "--validate=warn", "--crd", "project", "-"}, stdin: unknownField, code: exitFindings},
-
-		{name: "prune", args: []string{"prune", "--crd", "project", "objects.yaml"}, code: exitFindings},
-		{name: "prune-json", args: []string{"prune", "-o", "json", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"Oven","metadata":{"name":"o"},"spec":{}}`, code: exitFindings},
-		{name: "default", args: []string{"default", "--crd", "project", "objects.yaml"}, code: exitOK},
 
 		{name: "diff", args: []string{"diff", "project/pizza.yaml", "new.yaml"}, code: exitFindings},
 		{name: "diff-json", args: []string{"diff", "-o", "json", "project/pizza.yaml", "new.yaml"}, code: exitFindings},
@@ -204,8 +198,7 @@ func TestRun_Output(t *testing.T) {
 		{name: "usage-stdin-objects", args: []string{"validate", "--crd", "project", "-", "-"}, code: exitError},
 		{name: "usage-stdin-crds", args: []string{"validate", "--crd", "-", "--crd", "-", "objects.yaml"}, code: exitError},
 		{name: "help-validate", args: []string{"help", "validate"}, code: exitOK},
-		{name: "help-prune", args: []string{"prune", "--help"}, code: exitOK},
-		{name: "usage-stdin-both", args: []string{"prune", "--crd", "-", "-"}, code: exitError},
+		{name: "usage-stdin-both", args: []string{"validate", "--crd", "-", "-"}, code: exitError},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, stdout, stderr := run(t, test.stdin, test.args...)
@@ -264,7 +257,7 @@ func TestValidate_FileOrder(t *testing.T) {
 
 // Each subcommand has help.
 func TestRun_Help(t *testing.T) {
-	for _, name := range []string{"lint", "convert", "validate", "prune", "default", "diff", "rehearse"} {
+	for _, name := range []string{"lint", "convert", "validate", "diff", "rehearse"} {
 		if code, stdout, stderr := run(t, "", name, "--help"); code != exitOK || !strings.Contains(stdout, "crdcheck "+name) || stderr != "" {
 			t.Errorf("%s: %d %s%s", name, code, stdout, stderr)
 		}
@@ -298,7 +291,7 @@ func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 func TestRun_FailedWrite(t *testing.T) {
 	for _, args := range [][]string{
 		{"validate", "--crd", "testdata/project", "-"}, {"validate", "-o", "json", "--crd", "testdata/project", "-"},
-		{"default", "--crd", "testdata/project", "-"}, {"lint", "testdata/project"}, {"diff", "testdata/project", "testdata/project"}, {"help"},
+		{"lint", "testdata/project"}, {"diff", "testdata/project", "testdata/project"}, {"help"},
 	} {
 		var errOut bytes.Buffer
 		code := execute(t.Context(), args, strings.NewReader(oven("a")), full{}, &errOut)

@@ -7,8 +7,6 @@
 //	crdcheck diff old.yaml new.yaml                 # report what an upgrade of a CRD would break
 //	crdcheck rehearse --from old --to new --objects snapshot.yaml # replay an upgrade with stored objects
 //	crdcheck validate --crd config/crd pizza.yaml   # validate objects
-//	crdcheck prune --crd config/crd pizza.yaml      # report the fields that the API server would drop
-//	crdcheck default --crd config/crd pizza.yaml    # report the defaults that would be set
 //	crdcheck convert old.yaml                       # convert CRDs from apiextensions.k8s.io/v1beta1 to v1
 //
 // # Input
@@ -19,7 +17,7 @@
 // Input that a command does not check is treated as follows. "Other" objects are those whose group has no
 // CRD in the input:
 //
-//	input               lint, convert, diff, --crd    validate, prune, default      rehearse
+//	input               lint, convert, diff, --crd    validate                      rehearse
 //	a directory         skips what is not a CRD       skips other objects           skips other objects, warns
 //	a file by its name  error if it has no CRD        skips other objects, warns    skips other objects, warns
 //	wrong kind, version -                             a finding                     error
@@ -29,7 +27,7 @@
 // serve their kind or version, which may be misspelled; diff ignores such objects of --objects, which it otherwise
 // treats as validate does. A file in a directory that is not YAML or JSON, such as a template, is an error
 // only if it seems to contain an object that the command needs. Otherwise, the commands of the first column skip
-// it, and those of the second skip it with a warning. For rehearse, it is always an error.
+// it, and validate skips it with a warning. For rehearse, it is always an error.
 //
 // The objects of rehearse are a snapshot, as kubectl get -o yaml prints it. With --webhook, rehearse calls
 // the conversion webhook of the next release at a URL, and with --webhook-command it also starts it.
@@ -43,7 +41,7 @@
 // the progress of a long run. Scripts can use the exit code:
 //
 //   - 0: there are no findings, or only warnings and accepted findings.
-//   - 1: there are findings: problems of a CRD, invalid objects, pruned fields, breaking
+//   - 1: there are findings: problems of a CRD, invalid objects, breaking
 //     changes, or data that an upgrade loses. Diff also finds changes that may break something
 //     without an example object that does; with --allow-unproven, these do not count.
 //   - 2: the command line is wrong, some input could not be read, there was nothing to check, or

@@ -163,7 +163,7 @@ may change in any release.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
-	root.AddCommand(c.lint(), c.convert(), c.validate(), c.prune(), c.setDefaults(), c.diff(), c.rehearse())
+	root.AddCommand(c.lint(), c.convert(), c.validate(), c.diff(), c.rehearse())
 	return root
 }
 

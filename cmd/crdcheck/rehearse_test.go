@@ -195,7 +195,7 @@ func TestRehearse_NamesBadInput(t *testing.T) {
 		"no file":           {"", upgrade("--objects", "nowhere", "--webhook", server.URL), `error: the path "nowhere" does not exist`},
 		"no object":         {"# none\n", same, "error: rehearse: no object of a group that the definitions have (0 passed over)"},
 		"empty":             {" \n", same, "error: -: the input is empty\n"},
-		"binary":            {"kind\x00", same, "error: -: the input is binary: want JSON or YAML\n"},
+		"binary":            {"kind\x00", same, "error: -:1: yaml: control characters are not allowed\n"},
 		"a key twice":       {strings.Replace(fmt.Sprintf(object, "v1beta1", "CronTab"), `"spec":{`, `"spec":{"image":"h",`, 1), same, `error: -: document 1: CronTab.stable.example.com default/x: duplicate field "spec.image"` + "\n"},
 		"a key twice, YAML": {content(t, samples) + "  image: report\n", same, `error: -:19: CronTab.stable.example.com default/typo: line 27: key "image" already set in map` + "\n"},
 		"a List in a List":  {`{"kind":"List","items":[{"kind":"CronTabList","items":[]}]}`, same, "error: -: items[0]: a CronTabList within a List: want its items in the outer one\n"},

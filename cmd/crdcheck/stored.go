@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -35,16 +34,14 @@ var errEmpty = errors.New("the input is empty")
 func readStored(name string, in io.Reader, yield func(rehearse.Object, error) bool) {
 	s := &stored{name: name, yield: yield}
 	r := bufio.NewReader(in)
-	if err := binary(r); err != nil {
-		s.fail(0, err)
-		return
-	}
 	first, err := peek(r)
 	switch {
 	case err == io.EOF:
 		s.fail(0, errEmpty)
 	case err != nil:
 		s.fail(0, err)
+	case first >= 0xFE: // of which the reader of YAML would read one document, and drop the others
+		s.fail(0, errors.New("the input is in UTF-16: want JSON or YAML in UTF-8"))
 	case first == '{' || first == '[':
 		s.json(r)
 	default:
@@ -63,24 +60,6 @@ func peek(r *bufio.Reader) (byte, error) {
 			return c, r.UnreadByte()
 		}
 	}
-}
-
-// binary returns an error if the input does not begin with text in UTF-8.
-func binary(r *bufio.Reader) error {
-	text, _ := r.Peek(512) // an error is there for the next read
-	isText := false
-	for half := range utf8.UTFMax { // a character may go on after it
-		isText = isText || utf8.Valid(text[:max(0, len(text)-half)])
-	}
-	switch {
-	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
-		return errors.New("the input is compressed by gzip: want JSON or YAML, as gunzip prints it")
-	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
-		return errors.New("the input is in UTF-16: want JSON or YAML in UTF-8")
-	case bytes.IndexByte(text, 0) >= 0 || !isText:
-		return errors.New("the input is binary: want JSON or YAML")
-	}
-	return nil
 }
 
 func (s *stored) give(where string, text []byte, err error) {

@@ -49,13 +49,15 @@ rest, even where the server would take it only as a subresource.`,
 			if namespace != "" {
 				opts = append(opts, schema.Namespace(namespace))
 			}
-			return c.check(cmd.Context(), cmd.Name(), true, crds, args, func(s subject, a *answer) error {
+			return c.check(cmd.Context(), crds, args, func(s subject, a *answer) {
 				s.validate(cmd.Context(), a, directives[directive], opts)
-				return nil
 			})
 		},
 	}
-	crdFlag(cmd, &crds)
+	cmd.Flags().StringArrayVar(&crds, "crd", nil, "A file or directory with the definitions, or - for standard input. May be given more than once.")
+	if err := cmd.MarkFlagRequired("crd"); err != nil {
+		panic(err) // it is not there
+	}
 	cmd.Flags().StringVar(&directive, "validate", "strict", "What to do about unknown and duplicate fields. One of: (strict, warn, ignore).")
 	cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "The namespace of the request. Without it, that of the object, or default.")
 	return cmd

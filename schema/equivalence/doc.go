@@ -20,7 +20,7 @@
 // A test finds differences; it does not prove that there are none.
 //
 //   - Generated objects and samples have labels and annotations, but no other metadata. Requests do not patch or apply.
-//   - Only versions that both releases serve are compared, and no warnings and status codes.
+//   - Only versions that both releases serve are compared, and no messages, warnings and status codes.
 //   - Objects that only an earlier release accepted are missing, unless they are given to [Stored]: both releases refuse to
 //     create them. Without them, the test does not see that rules of a schema ignore unchanged values (ratcheting), while a
 //     webhook does not.

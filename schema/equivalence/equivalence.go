@@ -35,7 +35,7 @@ func Test(t *testing.T, before, after schema.Release, opts ...Option) {
 }
 
 // Compare sends the same requests to two releases, and returns how their responses differ: one allows a request and the
-// other denies it, or both allow it and return different objects. [Messages] also compares why they deny it.
+// other denies it, or both allow it and return different objects. Why both deny a request is not compared.
 //
 // The requests create, update and delete objects of all kinds that the releases define, and update their status; see also
 // [Stored]. The objects are generated from the schemas of both releases and from [Samples], and are then edited: one field
@@ -137,7 +137,6 @@ type comparison struct {
 	users     []User
 	samples   []map[string]any
 	stored    []map[string]any
-	messages  bool
 	expected  []expectation
 	undecided map[string]string // reasons by names
 	errs      []error           // of options
@@ -225,11 +224,6 @@ func Stored(objects ...[]byte) Option {
 			c.stored = append(c.stored, object)
 		}
 	}
-}
-
-// Messages also compares why both releases deny a request: the message and field of each cause.
-func Messages() Option {
-	return func(c *comparison) { c.messages = true }
 }
 
 type expectation struct {

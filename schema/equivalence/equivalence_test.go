@@ -342,17 +342,6 @@ func TestCompare_Stored(t *testing.T) {
 	}
 }
 
-// Messages are compared if asked.
-func TestCompare_Messages(t *testing.T) {
-	t.Parallel()
-	plain := widgets(t, "")
-	p := pair{limited(plain), policy(plain, "example.com", "widgets", both, "", atMost), []equivalence.Option{equivalence.Messages()}}
-	report := p.compare(t, 0, 1000)
-	if len(report.Differences) == 0 || report.Differences[0].Before.Allowed || report.Differences[0].After.Allowed {
-		t.Errorf("got %s", report)
-	}
-}
-
 // A release that cannot be installed is an error that names the release, the file, the object and the field.
 func TestCompare_BadInput(t *testing.T) {
 	plain := widgets(t, "")

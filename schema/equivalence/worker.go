@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -308,10 +307,7 @@ func (w *worker) ask(ctx context.Context, write write, versions [2]string) (*Dif
 			d.key.how, d.key.text = "denied after", d.After.general(name)
 		}
 	case !r[0].Allowed:
-		if !w.messages || d.Before.causes() == d.After.causes() {
-			return nil, r
-		}
-		d.key.how, d.key.text = "messages", d.Before.general(name)+"\n"+d.After.general(name)
+		return nil, r
 	default:
 		jsondiff.Walk(r[0].object, r[1].object, func(found jsondiff.Difference) {
 			d.Changed = append(d.Changed, found.Where())
@@ -347,19 +343,6 @@ func (r Response) general(name string) string {
 	}
 	text = regexp.MustCompile(`\b`+name+`\b`).ReplaceAllString(text, "…")
 	return objects.ReplaceAllString(logtext.General(text), "…")
-}
-
-// by tells which policy or webhook denies a request.
-var by = regexp.MustCompile(`^.*(?:with binding '[^']*' denied request|admission webhook "[^"]*" denied the request): `)
-
-// causes returns the messages and fields of a denial.
-func (r Response) causes() string {
-	all := []string{by.ReplaceAllString(r.Message, "")}
-	for i, c := range r.Causes {
-		all = append(all[:i], c.Field+": "+by.ReplaceAllString(c.Message, ""))
-	}
-	slices.Sort(all)
-	return strings.Join(all, "\n")
 }
 
 func jsonOf(object map[string]any) json.RawMessage {
