@@ -7,7 +7,7 @@ import (
 
 // Any file can be taken apart, and each part has its place in it.
 func FuzzDocuments(f *testing.F) {
-	for _, seed := range []string{oven("a") + "\n{", duplicates, cooks, definition, "---\n- 1\n...\n{a: b}\nc", `{"kind":"AList","items":[{},{"kind":"A"},null]}`} {
+	for _, seed := range []string{oven("a") + "\n{", duplicates, cooks, definition, "---\n- 1\n...\n{a: b}\nc", `{"kind":"AList","items":[{},{"kind":"A"},null]}`, `{"kind":"AList","items":null}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -47,16 +47,17 @@ func (d *document) add(o object, lines func() []int) {
 		d.others = append(d.others, o.place)
 		return
 	}
-	var list struct {
-		Items []json.RawMessage `json:"items"`
-	}
-	if !strings.HasSuffix(o.Kind, "List") || kjson.UnmarshalCaseSensitivePreserveInts(o.asJSON, &list) != nil || list.Items == nil {
+	items, isList := itemsOf(o.asJSON)
+	if !isList {
 		o.name = nameOf(o.asJSON)
 		d.objects = append(d.objects, o)
 		return
 	}
+	if len(items) == 0 {
+		return
+	}
 	known := lines()
-	for i, text := range list.Items {
+	for i, text := range items {
 		item := object{place: o.place, text: text, asJSON: text}
 		if item.Item = fmt.Sprintf("items[%d]", i); i < len(known) {
 			item.Line = known[i]
@@ -71,6 +72,19 @@ func (d *document) add(o object, lines func() []int) {
 		item.name = nameOf(text)
 		d.objects = append(d.objects, item)
 	}
+}
+
+// itemsOf returns the items of a List. Items that are null, as Go encodes those of an empty typed list, are
+// none, as to kubectl (apimachinery/pkg/apis/meta/v1/unstructured/helpers.go, detectList).
+func itemsOf(value []byte) (items []json.RawMessage, isList bool) {
+	var list struct {
+		Kind  string          `json:"kind"`
+		Items json.RawMessage `json:"items"`
+	}
+	if kjson.UnmarshalCaseSensitivePreserveInts(value, &list) != nil || list.Items == nil || !strings.HasSuffix(list.Kind, "List") {
+		return nil, false
+	}
+	return items, json.Unmarshal(list.Items, &items) == nil
 }
 
 // ofList says what an item is that does not, as the server sends those of a typed list

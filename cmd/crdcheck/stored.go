@@ -147,10 +147,15 @@ func (s *stored) jsonObject(where string, source *limited, decoder *json.Decoder
 		if items >= 0 {
 			return errors.New("items is there twice")
 		}
-		if token, err := decoder.Token(); err != nil || token != json.Delim('[') {
+		items = 0
+		token, err := decoder.Token()
+		if err == nil && token == nil { // null: see itemsOf
+			continue
+		}
+		if err != nil || token != json.Delim('[') {
 			return errors.Join(err, errors.New("items is not a list"))
 		}
-		for items = 0; decoder.More(); items++ {
+		for ; decoder.More(); items++ {
 			source.left = maxStored
 			if err := decoder.Decode(&value); err != nil {
 				return fmt.Errorf("items[%d]: %w", items, unexpected(err))
@@ -312,19 +317,15 @@ func (s *stored) yamlWhole(line int, text []byte) {
 	if value == nil {
 		return
 	}
-	var list struct {
-		Kind  string            `json:"kind"`
-		Items []json.RawMessage `json:"items"`
-	}
-	err := kjson.UnmarshalCaseSensitivePreserveInts(value, &list)
-	if err != nil || list.Items == nil || !strings.HasSuffix(list.Kind, "List") {
+	items, isList := itemsOf(value)
+	if !isList {
 		s.give(where, value, duplicates)
 		return
 	}
 	if duplicates != nil { // in which item, the error does not tell
 		s.give(where, nil, duplicates)
 	}
-	for i, item := range list.Items {
+	for i, item := range items {
 		s.give(fmt.Sprintf("%s: items[%d]", where, i), item, nil)
 	}
 }

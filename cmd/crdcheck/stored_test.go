@@ -46,6 +46,8 @@ func TestReadStored_ReadsWhatKubectlPrints(t *testing.T) {
 		"JSON that ends":     {text: `{"items":[{"kind":"A"},{"kind`, read: []string{`f: items[0] {"kind":"A"}`}, errs: []string{"f: document 1 after byte 23: items[1]: unexpected EOF"}},
 		"JSON ends early":    {text: `{"items":[{"kind":"A"},`, read: []string{`f: items[0] {"kind":"A"}`}, errs: []string{"f: document 1 after byte 23: items[1]: unexpected EOF"}},
 		"YAML that ends":     {text: "items:\n- kind: A\n", read: []string{`f:2 {"kind":"A"}`}, errs: []string{"f:1 items without a kind: want the kind List; the input may be truncated"}},
+		"null in JSON":       {text: `{"kind":"AList","items":null,"metadata":{}} {"kind":"B"}`, read: []string{`f: document 2 {"kind":"B"}`}},
+		"null in YAML":       {text: "kind: AList\nitems: null\n---\nkind: B\n", read: []string{`f:4 {"kind":"B"}`}},
 		"items that are not": {text: `{"items":{}}`, errs: []string{"f: document 1 after byte 10: items is not a list"}},
 		"no object":          {text: `[{}]`, errs: []string{"f: document 1 after byte 1: [ is not an object"}},
 		"a key twice in YAML": {
@@ -128,7 +130,7 @@ func TestReadStored_BoundsAnObject(t *testing.T) {
 // both can read, they make the same objects.
 func FuzzReadStored(f *testing.F) {
 	for _, text := range []string{
-		duplicates, cooks, `{"items":[{"kind":"A"}],"kind":"AList"}`, `{"items":[{"kind":"A"}],"kInd":"AList"}`,
+		duplicates, cooks, `{"items":[{"kind":"A"}],"kind":"AList"}`, `{"items":null,"kind":"AList"}`, "items:\nkind: AList\n", `{"items":[{"kind":"A"}],"kInd":"AList"}`,
 		`{"items":[{"kind":"A"}],"items":[],"kind":"AList"}`, `{"items":[{"kind":"AList","items":[{"kind":"B"}]}],"kind":"List"}`, "items:\n- a: |\n   b\n- c\nkind: List\n", "--- {a: b}\n...\nitems: []",
 		"kind: List\nitems:\n  - kind: A\n\n  # c\n  - kind: \"B\n    c\"\n",
 	} {
