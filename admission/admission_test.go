@@ -622,10 +622,10 @@ func TestHandler_Operations(t *testing.T) {
 			note("validate %d", toppings(p))
 			return nil, nil
 		}),
-		admission.ValidateCreate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
+		admission.Validate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
 			note("create %d", toppings(p))
 			return nil, nil
-		}),
+		}, admission.On(admissionv1.Create)),
 		admission.ValidateUpdate(func(_ context.Context, p, old *v1beta1.Pizza) (field.ErrorList, error) {
 			note("update %d from %d", toppings(p), toppings(old))
 			return nil, nil

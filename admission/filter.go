@@ -41,7 +41,7 @@ func Subresource(name string) Filter {
 //
 //   - There is no operation, or an operation other than CREATE, UPDATE and CONNECT. DELETE has
 //     no new object; use [ValidateDelete].
-//   - The function is for one operation, such as a function of [ValidateCreate].
+//   - The function is for one operation, such as a function of [ValidateUpdate].
 func On(operations ...admissionv1.Operation) Filter {
 	return func(f *function) {
 		if !f.on && len(f.operations) == 1 {

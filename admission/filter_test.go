@@ -231,7 +231,7 @@ func TestFilter_Faults(t *testing.T) {
 		admission.Validate(allow[*v1beta1.Pizza], admission.Subresource(""), admission.IfChanged("")),
 		admission.Validate(allow[*v1beta1.Pizza], admission.IfChanged("sepc", "spec.toppings[*].name", "spec.toppings.name")), admission.Validate(allow[*v1beta1.Pizza], admission.IfChanged()),
 		admission.Validate(allow[*v1beta1.Pizza], admission.On(admissionv1.Delete)), admission.Validate(allow[*v1beta1.Pizza], admission.On()),
-		admission.ValidateUpdate(allowUpdate[*v1beta1.Pizza], admission.On(admissionv1.Update)), admission.ValidateCreate(allow[*v1beta1.Pizza], admission.On(admissionv1.Create)),
+		admission.ValidateUpdate(allowUpdate[*v1beta1.Pizza], admission.On(admissionv1.Update)), admission.ValidateDelete(allow[*v1beta1.Pizza], admission.On(admissionv1.Create)),
 		admission.Validate(allow[*v1beta1.Pizza], admission.ForKind(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Y"})),
 		admission.Validate(allow[*metav1.PartialObjectMetadata], admission.ForKind(schema.GroupVersionKind{})),
 		admission.Validate(allow[*metav1.PartialObjectMetadata], admission.ForKind(schema.GroupVersionKind{Kind: "Pizza"})))

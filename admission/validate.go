@@ -12,26 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate adds a function that validates objects when they are created or updated; see [On] for
-// CONNECT. T is one of the types that [Mutate] accepts. The function must be safe for concurrent
-// use, and must not change the object, because other functions may get the same object.
+// Validate adds a function that validates objects when they are created or updated; see [On] for only
+// one of these, and for CONNECT. T is one of the types that [Mutate] accepts. The function must be safe
+// for concurrent use, and must not change the object, because other functions may get the same object.
 //
 // The field errors of all functions are joined, and deny the request with code 422. The error is
 // for other reasons to deny, such as [k8s.io/apimachinery/pkg/api/errors.NewForbidden], and for
 // failures that leave the request undecided (see the package documentation).
 func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
-	return validateOn(f, filters, admissionv1.Create, admissionv1.Update)
-}
-
-// ValidateCreate adds a function like [Validate], which is called only when objects are
-// created.
-func ValidateCreate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
-	return validateOn(f, filters, admissionv1.Create)
-}
-
-func validateOn[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters []Filter, operations ...admissionv1.Operation) Option {
 	return addValidator[T](function{
-		operations: operations,
+		operations: []admissionv1.Operation{admissionv1.Create, admissionv1.Update},
 		validate: func(ctx context.Context, obj, _ runtime.Object) (field.ErrorList, error) {
 			return f(ctx, obj.(T))
 		},

@@ -30,7 +30,7 @@ func thingText(version, rest string) string {
 
 func TestAddFields_MovesBothWays(t *testing.T) {
 	rename := conversion.Rename("spec.image", "spec.container.image")
-	split := conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))
+	split := conversion.Split("spec.hostPort", ":", conversion.Part{Path: "spec.host"}, conversion.Part{Path: "spec.port", Integer: true})
 	for name, c := range map[string]struct {
 		moves      []conversion.Move
 		spoke, hub string
@@ -73,8 +73,8 @@ func value(t interface{ Fatal(...any) }, text string) any {
 
 // A value that would not come back is an error that names the field.
 func TestAddFields_ValueNotReversible(t *testing.T) {
-	split := conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))
-	words := conversion.Split("spec.full", " ", conversion.StringPart("spec.first"), conversion.StringPart("spec.last"))
+	split := conversion.Split("spec.hostPort", ":", conversion.Part{Path: "spec.host"}, conversion.Part{Path: "spec.port", Integer: true})
+	words := conversion.Split("spec.full", " ", conversion.Part{Path: "spec.first"}, conversion.Part{Path: "spec.last"})
 	for _, c := range []struct {
 		move           conversion.Move
 		from, to, want string
@@ -108,7 +108,7 @@ func TestAddFields_ImpossibleMoves(t *testing.T) {
 		conversion.Rename("spec.a", "spec.b"),
 		conversion.Rename("spec.a.c", "spec.b"),
 		conversion.Rename("metadata.name", ""),
-		conversion.Split("spec.hp", "", conversion.StringPart("spec.h"), conversion.StringPart("spec.p")),
+		conversion.Split("spec.hp", "", conversion.Part{Path: "spec.h"}, conversion.Part{Path: "spec.p"}),
 		conversion.Move{},
 	)
 	want := []string{
@@ -156,8 +156,8 @@ func exactMoves() []conversion.Move {
 	return []conversion.Move{
 		conversion.Rename("a", "x.y.a"),
 		conversion.Rename("o.b", "b"),
-		conversion.Split("hp", ":", conversion.StringPart("host"), conversion.IntegerPart("x.port")),
-		conversion.Split("pair", "/", conversion.StringPart("left"), conversion.StringPart("right")),
+		conversion.Split("hp", ":", conversion.Part{Path: "host"}, conversion.Part{Path: "x.port", Integer: true}),
+		conversion.Split("pair", "/", conversion.Part{Path: "left"}, conversion.Part{Path: "right"}),
 	}
 }
 

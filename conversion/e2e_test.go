@@ -50,7 +50,7 @@ func TestHandler_RealAPIServer(t *testing.T) {
 			}),
 		// And a kind has its fields moved.
 		conversion.AddFields(reg, schema.GroupVersionKind{Group: group, Version: "v1", Kind: "CronTab"}, "v2",
-			conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))),
+			conversion.Split("spec.hostPort", ":", conversion.Part{Path: "spec.host"}, conversion.Part{Path: "spec.port", Integer: true})),
 	))
 	menuCRD := webhookCRD("menus", "Menu", "v2", "v1", "v1alpha1")
 	expect.NoError(t, errors.Join(

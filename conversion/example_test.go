@@ -69,7 +69,7 @@ func Example() {
 func ExampleAddFields() {
 	reg := conversion.NewRegistry(runtime.NewScheme()) // no Go types are needed
 	err := conversion.AddFields(reg, schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}, "v1",
-		conversion.Split("hostPort", ":", conversion.StringPart("host"), conversion.IntegerPart("port")),
+		conversion.Split("hostPort", ":", conversion.Part{Path: "host"}, conversion.Part{Path: "port", Integer: true}),
 		conversion.Rename("mode", "policy"),
 	)
 	if err != nil {

@@ -22,18 +22,11 @@ func Rename(spoke, hub string) Move {
 	}
 }
 
-// Part is a field of the hub that holds a part of a split string. [StringPart] and
-// [IntegerPart] return parts.
+// Part is a field of the hub that holds a part of a split string.
 type Part struct {
-	path    string
-	integer bool
+	Path    string
+	Integer bool // the field is an integer, and not a string
 }
-
-// StringPart returns a part that is a string field of the hub.
-func StringPart(path string) Part { return Part{path: path} }
-
-// IntegerPart returns a part that is an integer field of the hub.
-func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 
 // Split splits a string of the spoke at a separator into two fields of the hub, such as hostPort
 // into host and port. In the other direction it joins the two fields. The string is split at the
@@ -52,7 +45,7 @@ func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 // is an error: write [2001:db8::1]:80.
 func Split(spoke, separator string, first, second Part) Move {
 	s := split{spoke, separator, [2]Part{first, second}}
-	m := Move{spoke: []string{spoke}, hub: []string{first.path, second.path}}
+	m := Move{spoke: []string{spoke}, hub: []string{first.Path, second.Path}}
 	if separator == "" {
 		m.err = fmt.Errorf("Split %s: the separator is empty", spoke)
 	}
@@ -93,19 +86,19 @@ func (s split) toSpoke(values [][]byte) ([][]byte, error) {
 	}
 	for i, part := range s.parts {
 		if values[i] == nil {
-			return nil, field.Required(fieldPath(part.path), "needed with "+s.parts[1-i].path)
+			return nil, field.Required(fieldPath(part.Path), "needed with "+s.parts[1-i].Path)
 		}
 	}
 	var texts [2]string
 	for i, part := range s.parts {
 		var ok bool
 		if texts[i], ok = part.text(values[i]); !ok {
-			return nil, field.Invalid(fieldPath(part.path), printable(values[i]), "must be "+part.describe())
+			return nil, field.Invalid(fieldPath(part.Path), printable(values[i]), "must be "+part.describe())
 		}
 	}
 	joined := texts[0] + s.separator + texts[1]
 	if again, _ := s.cut(joined); again != texts {
-		return nil, field.Invalid(fieldPath(s.parts[0].path), texts[0],
+		return nil, field.Invalid(fieldPath(s.parts[0].Path), texts[0],
 			fmt.Sprintf("the joined value %s would be split at another place", joined))
 	}
 	return [][]byte{rawjson.Quote(joined)}, nil
@@ -116,7 +109,7 @@ func (s split) cut(text string) (parts [2]string, ok bool) {
 	if s.isAddress(text) {
 		return parts, false
 	}
-	if i := strings.LastIndex(text, s.separator); s.parts[1].integer && i >= 0 {
+	if i := strings.LastIndex(text, s.separator); s.parts[1].Integer && i >= 0 {
 		return [2]string{text[:i], text[i+len(s.separator):]}, true
 	}
 	parts[0], parts[1], ok = strings.Cut(text, s.separator)
@@ -126,18 +119,18 @@ func (s split) cut(text string) (parts [2]string, ok bool) {
 // isAddress reports whether a string is an IP address without a port.
 func (s split) isAddress(text string) bool {
 	_, err := netip.ParseAddr(text)
-	return err == nil && s.separator == ":" && s.parts[1].integer
+	return err == nil && s.separator == ":" && s.parts[1].Integer
 }
 
 // fits reports whether a part of a string is valid, and is joined to the same string.
 func (p Part) fits(s string) bool {
 	i, err := strconv.ParseInt(s, 10, 64)
-	return !p.integer || err == nil && strconv.FormatInt(i, 10) == s
+	return !p.Integer || err == nil && strconv.FormatInt(i, 10) == s
 }
 
 // value returns a part of a string as a value.
 func (p Part) value(s string) []byte {
-	if p.integer {
+	if p.Integer {
 		return []byte(s)
 	}
 	return rawjson.Quote(s)
@@ -145,15 +138,15 @@ func (p Part) value(s string) []byte {
 
 // text returns the part of a string for a value, and reports whether the value is valid.
 func (p Part) text(value []byte) (string, bool) {
-	if p.integer {
+	if p.Integer {
 		return string(value), p.fits(string(value))
 	}
 	return rawjson.String(value)
 }
 
 func (p Part) describe() string {
-	name := p.path[strings.LastIndexByte(p.path, '.')+1:]
-	if p.integer {
+	name := p.Path[strings.LastIndexByte(p.Path, '.')+1:]
+	if p.Integer {
 		return "<" + name + ", an integer>"
 	}
 	return "<" + name + ">"

@@ -246,7 +246,7 @@ func registry(t testing.TB) *conversion.Registry {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Backup"}
 	expect.NoError(t, conversion.AddFields(reg, kind, "v1",
-		conversion.Split("spec.target", "/", conversion.StringPart("spec.bucket"), conversion.StringPart("spec.path"))))
+		conversion.Split("spec.target", "/", conversion.Part{Path: "spec.bucket"}, conversion.Part{Path: "spec.path"})))
 	return reg
 }
 

@@ -13,6 +13,6 @@ func NewRegistry() (*conversion.Registry, error) {
 	reg := conversion.NewRegistry(runtime.NewScheme()) // no Go types are needed
 	v1beta1 := schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}
 	return reg, conversion.AddFields(reg, v1beta1, "v1",
-		conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port")),
+		conversion.Split("spec.hostPort", ":", conversion.Part{Path: "spec.host"}, conversion.Part{Path: "spec.port", Integer: true}),
 	)
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,10 +45,10 @@ func Validator[T, O runtime.Object](v peer.Validator[O], filters ...admission.Fi
 		return nil, denied(err)
 	}
 	return together(
-		admission.ValidateCreate(func(ctx context.Context, obj T) (field.ErrorList, error) {
+		admission.Validate(func(ctx context.Context, obj T) (field.ErrorList, error) {
 			warnings, err := v.ValidateCreate(withRequest(ctx), any(obj).(O))
 			return answer(ctx, warnings, err)
-		}, filters...),
+		}, append(slices.Clip(filters), admission.On(admissionv1.Create))...),
 		admission.ValidateUpdate(func(ctx context.Context, obj, old T) (field.ErrorList, error) {
 			warnings, err := v.ValidateUpdate(withRequest(ctx), any(old).(O), any(obj).(O))
 			return answer(ctx, warnings, err)

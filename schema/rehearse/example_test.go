@@ -28,7 +28,7 @@ func ExampleRun() {
 	upgraded, err2 := schema.Parse([]byte(head + webhook + `versions: [` + v1alpha1 + `, ` + v1 + `]}}`))
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	spoke := runtimeschema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Probe"}
-	err3 := conversion.AddFields(reg, spoke, "v1", conversion.Split("address", ":", conversion.StringPart("host"), conversion.IntegerPart("port")))
+	err3 := conversion.AddFields(reg, spoke, "v1", conversion.Split("address", ":", conversion.Part{Path: "host"}, conversion.Part{Path: "port", Integer: true}))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		log.Fatal(err)
 	}

@@ -22,17 +22,15 @@ type Bundle interface {
 	Ready(*http.Request) error
 }
 
-// FileBundle is a [Bundle] of a file. It follows the changes of the file. See [BundleFile].
-type FileBundle struct{ file *reload.Files[[]byte] }
-
-var _ Bundle = (*FileBundle)(nil)
+// fileBundle is a [Bundle] of a file.
+type fileBundle struct{ file *reload.Files[[]byte] }
 
 // BundleFile returns a [Bundle] with the PEM certificates of a file, such as ca.crt in the
 // volume of a Secret. It returns an error if the file cannot be read, or has no
 // certificates.
 //
-// The file is read at most once a second. While it is invalid, the last valid content is used, and
-// [FileBundle.Ready] returns an error.
+// The Bundle follows the changes of the file, which is read at most once a second. While the file is
+// invalid, the last valid content is used, and Ready returns an error.
 //
 // While the files of several replicas differ, such as the volumes of a Secret on different nodes,
 // the replicas overwrite each other's bundle. So rotate the CA in this order:
@@ -41,7 +39,7 @@ var _ Bundle = (*FileBundle)(nil)
 //  2. Wait until all replicas have the new file, and [Webhooks.CheckBundle] accepts it.
 //  3. Serve with certificates of the new CA in all replicas.
 //  4. Remove the old CA certificate from the file.
-func BundleFile(path string) (*FileBundle, error) {
+func BundleFile(path string) (Bundle, error) {
 	file, err := reload.New(func(contents [][]byte) ([]byte, error) {
 		if _, err := cert.ParseCertsPEM(contents[0]); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -51,15 +49,12 @@ func BundleFile(path string) (*FileBundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registration: CA bundle: %w", err)
 	}
-	return &FileBundle{file}, nil
+	return &fileBundle{file}, nil
 }
 
-// CABundle returns the last valid content of the file.
-func (f *FileBundle) CABundle() []byte { return slices.Clone(f.file.Value()) }
+func (f *fileBundle) CABundle() []byte { return slices.Clone(f.file.Value()) }
 
-// Ready reads the file, and returns an error if it has no valid certificates now. Use it as
-// one of webhook.Checks for readiness. The request may be nil.
-func (f *FileBundle) Ready(*http.Request) error {
+func (f *fileBundle) Ready(*http.Request) error {
 	if _, err := f.file.Check(); err != nil {
 		return fmt.Errorf("registration: CA bundle: %w", err)
 	}

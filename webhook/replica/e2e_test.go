@@ -586,7 +586,7 @@ func TestCertificates_FromFiles(t *testing.T) {
 }
 
 // files returns the certificates and the CA bundle of files.
-func (c *town) files(t *testing.T) (*webhook.FileCertificates, *registration.FileBundle) {
+func (c *town) files(t *testing.T) (*webhook.FileCertificates, registration.Bundle) {
 	t.Helper()
 	host := "pizza-operator." + c.system + ".svc"
 	ca, chain, key := webhooktest.SelfSigned(t, host)

@@ -174,7 +174,7 @@ func withManager(s func(*runtime.Scheme) error, setup func(ctrl.Manager) error) 
 }
 
 // withReplica is a release that runs a replica beside the manager: step 4.
-func withReplica(opts func(*webhook.FileCertificates, *registration.FileBundle) []replica.Option) release {
+func withReplica(opts func(*webhook.FileCertificates, registration.Bundle) []replica.Option) release {
 	return func(t *testing.T, o *operator) (string, func(context.Context) error) {
 		t.Helper()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -194,16 +194,16 @@ func withReplica(opts func(*webhook.FileCertificates, *registration.FileBundle) 
 
 // The four releases between certificates in files and the CA of the operator.
 var (
-	filesOnly = withReplica(func(certs *webhook.FileCertificates, bundle *registration.FileBundle) []replica.Option {
+	filesOnly = withReplica(func(certs *webhook.FileCertificates, bundle registration.Bundle) []replica.Option {
 		return []replica.Option{replica.Certificates(certs, bundle)}
 	})
-	filesAndAuthority = withReplica(func(certs *webhook.FileCertificates, bundle *registration.FileBundle) []replica.Option {
+	filesAndAuthority = withReplica(func(certs *webhook.FileCertificates, bundle registration.Bundle) []replica.Option {
 		return []replica.Option{replica.Certificates(certs, bundle), replica.TrustAuthority()}
 	})
-	authorityAndFiles = withReplica(func(_ *webhook.FileCertificates, bundle *registration.FileBundle) []replica.Option {
+	authorityAndFiles = withReplica(func(_ *webhook.FileCertificates, bundle registration.Bundle) []replica.Option {
 		return []replica.Option{replica.Trust(bundle)}
 	})
-	authorityOnly = withReplica(func(*webhook.FileCertificates, *registration.FileBundle) []replica.Option { return nil })
+	authorityOnly = withReplica(func(*webhook.FileCertificates, registration.Bundle) []replica.Option { return nil })
 )
 
 // pace is how long clients read and write in each part of a rollout, at least.

@@ -77,7 +77,7 @@ func Run(ctx context.Context, mgr ctrl.Manager, l net.Listener, hooks *registrat
 
 // Files returns the certificates of a Secret that is mounted in a folder, such as that of a
 // Certificate, and the CA bundle that the API server needs for them.
-func Files(folder string) (*webhook.FileCertificates, *registration.FileBundle, error) {
+func Files(folder string) (*webhook.FileCertificates, registration.Bundle, error) {
 	certs, err := webhook.Files(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 	if err != nil {
 		return nil, nil, err
