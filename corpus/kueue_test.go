@@ -55,6 +55,7 @@ func kueue(t *testing.T) *project {
 	}
 	p.again = []narrowed{
 		{kind: "ClusterQueue", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"admissionChecksStrategy", "resourceGroups", "flavorsReservation", "flavorsUsage"}},
+		{kind: "ClusterQueue", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"admissionChecks", "resourceGroups", "flavorsReservation", "flavorsUsage"}},
 		{kind: "MultiKueueCluster", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"clusterProfileRef", "conditions"}},
 		{kind: "Workload", path: "v1beta1→v1beta2→v1beta1", law: "round-trip", without: []string{"priorityClassName", "topologyAssignment"}},
 		{kind: "Workload", path: "v1beta1→v1beta2→v1beta1", law: "total", without: []string{"priorityClassName", "topologyAssignment"}},
