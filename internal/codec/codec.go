@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -32,7 +34,8 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 	}
 	return func(a *Arena, c *rawjson.Cursor, v reflect.Value) error {
 		begin := *c
-		if decode(a, c, pointerTo(v, t)) == nil && c.Err() == nil {
+		err := decode(a, c, pointerTo(v, t))
+		if err == nil && c.Err() == nil {
 			return nil
 		}
 		*c = begin
@@ -41,8 +44,19 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 			return err
 		}
 		v.SetZero() // the decoder may have set some of it
-		return Decode(dropDuplicates(text), v.Addr().Interface())
+		return withPath(Decode(dropDuplicates(text), v.Addr().Interface()), err)
 	}
+}
+
+// withPath adds the path of a refusal to the error of Decode, which has none if it is that of a type
+// with a decoder of its own.
+func withPath(err, found error) error {
+	r, refused := found.(*refusal)
+	typed, hasField := err.(*json.UnmarshalTypeError)
+	if err == nil || !refused || r.path == "" || hasField && typed.Field != "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", strings.TrimPrefix(r.path, "."), err)
 }
 
 // Encoder returns the encoder of a type.

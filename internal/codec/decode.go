@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -39,8 +40,8 @@ func dropDuplicates(text []byte) []byte {
 }
 
 // A Decoder decodes the value at a cursor into an addressable zero value of its type, as
-// [Decode] does, with the last of duplicate members. The error is that of Decode; if the
-// value is not JSON it is that of the cursor.
+// [Decode] does, with the last of duplicate members. The error is that of Decode, with
+// the path to the value if a type has a decoder of its own; if the value is not JSON it is that of the cursor.
 type Decoder func(a *Arena, c *rawjson.Cursor, v reflect.Value) error
 
 // decoder decodes the value at a cursor to where p points. For anything unusual it returns an
@@ -48,6 +49,20 @@ type Decoder func(a *Arena, c *rawjson.Cursor, v reflect.Value) error
 type decoder func(a *Arena, c *rawjson.Cursor, p pointer) error
 
 var errFallback = errors.New("not for this decoder")
+
+// refusal is the error of a type with a decoder of its own, which does not know the path to the value.
+type refusal struct {
+	error
+	path string // with a dot before names
+}
+
+// below adds what is before the path of a refusal.
+func below(parent string, err error) error {
+	if r, ok := err.(*refusal); ok {
+		r.path = parent + r.path
+	}
+	return err
+}
 
 // decoders makes the decoders of types, each once: types may be recursive.
 type decoders struct {
@@ -128,7 +143,10 @@ func itself(t reflect.Type) decoder {
 		if text == nil {
 			return errFallback
 		}
-		return p.as(t).(json.Unmarshaler).UnmarshalJSON(text)
+		if err := p.as(t).(json.Unmarshaler).UnmarshalJSON(text); err != nil {
+			return &refusal{error: err}
+		}
+		return nil
 	}
 }
 
@@ -219,7 +237,7 @@ func (d *decoders) slice(t reflect.Type) decoder {
 				p.value(t).Grow(more)
 			}
 			if err := elem(a, c, l.elem(n, size)); err != nil {
-				return err
+				return below(fmt.Sprintf("[%d]", n), err)
 			}
 		}
 		if n == 0 {
@@ -285,7 +303,7 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 			key.SetString(name)
 			value.SetZero()
 			if err := elem(a, c, there); err != nil {
-				return err
+				return below("["+name+"]", err)
 			}
 			decoded.SetMapIndex(key, value)
 		}
@@ -321,7 +339,7 @@ func decodeTime(_ *Arena, c *rawjson.Cursor, p pointer) error {
 	var t time.Time
 	text := c.Value()
 	if text == nil || t.UnmarshalText(text[1:len(text)-1]) != nil {
-		return errFallback
+		return &refusal{error: errFallback}
 	}
 	*at[metav1.Time](p) = metav1.NewTime(t.Local())
 	return nil
@@ -369,7 +387,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 				guess = 0
 			}
 			if err := members[i].decode(a, c, p.inside(members[i].offset)); err != nil {
-				return err
+				return below("."+members[i].name, err)
 			}
 		}
 	}

@@ -448,7 +448,7 @@ func TestNew_NamesTheMistake(t *testing.T) {
 		"an invalid object":  {apiservertest.Manifests([]byte(cronTabYAML + "---\n{apiVersion: stable.example.com/v1, kind: CronTab, metadata: {name: a}, spec: {replicas: -1}}\n")), `apiservertest: CronTab a: CronTab.stable.example.com "a" is invalid: spec.replicas: Invalid value: -1`},
 		"an unknown kind":    {apiservertest.Objects(cronTab(t, "v1", "a", "{}")), `apiservertest: CronTab a: no matches for kind "CronTab" in version "stable.example.com/v1"`},
 		"stored, no kind":    {apiservertest.Stored([]byte(`{"metadata":{"name":"a"}}`)), "apiservertest: stored object 0: "},
-		"stored, no version": {apiservertest.Stored([]byte(`{"apiVersion":"stable.example.com/v3","kind":"CronTab","metadata":{"name":"a"}}`)), `apiservertest: stored CronTab a: no matches for kind "CronTab" in version "stable.example.com/v3"`},
+		"stored, no version": {apiservertest.Stored([]byte(`{"apiVersion":"stable.example.com/v3","kind":"CronTab","metadata":{"name":"a"}}`)), `apiservertest: stored CronTab a: no definition has it: no matches for kind "CronTab" in version "stable.example.com/v3"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

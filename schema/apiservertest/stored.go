@@ -71,7 +71,7 @@ func (s *Server) putStored(ctx context.Context, definitions []*apiextensionsv1.C
 	for _, u := range objects {
 		crd, err := definitionOf(definitions, u.GroupVersionKind())
 		if err != nil {
-			return fmt.Errorf("stored %s %s: %w", u.GetKind(), u.GetName(), err)
+			return fmt.Errorf("stored %s %s: no definition has it: %w", u.GetKind(), u.GetName(), err)
 		}
 		switch namespaced := isNamespaced(crd); {
 		case namespaced && u.GetNamespace() == "":
