@@ -53,10 +53,11 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 func withPath(err, found error) error {
 	r, refused := found.(*refusal)
 	typed, hasField := err.(*json.UnmarshalTypeError)
-	if err == nil || !refused || r.path == "" || hasField && typed.Field != "" {
+	if err == nil || !refused || len(r.path) == 0 || hasField && typed.Field != "" {
 		return err
 	}
-	return fmt.Errorf("%s: %w", strings.TrimPrefix(r.path, "."), err)
+	slices.Reverse(r.path)
+	return fmt.Errorf("%s: %w", strings.TrimPrefix(strings.Join(r.path, ""), "."), err)
 }
 
 // Encoder returns the encoder of a type.

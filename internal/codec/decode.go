@@ -53,13 +53,13 @@ var errFallback = errors.New("not for this decoder")
 // refusal is the error of a type with a decoder of its own, which does not know the path to the value.
 type refusal struct {
 	error
-	path string // with a dot before names
+	path []string // the last step first, with a dot before names
 }
 
-// below adds what is before the path of a refusal.
-func below(parent string, err error) error {
+// below adds the step before the path of a refusal.
+func below(step string, err error) error {
 	if r, ok := err.(*refusal); ok {
-		r.path = parent + r.path
+		r.path = append(r.path, step)
 	}
 	return err
 }

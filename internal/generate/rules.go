@@ -35,9 +35,7 @@ func rulesOf(path string, s *structuralschema.Structural) *rules {
 		for _, m := range mentions.FindAllStringSubmatch(rule.Rule, -1) {
 			path := strings.Split(strings.ReplaceAll(m[1][1:], "?", ""), ".")
 			for i, name := range path {
-				if unescaped, ok := apiservercel.Unescape(name); ok {
-					path[i] = unescaped
-				}
+				path[i] = FieldName(name)
 			}
 			same := func(p []string) bool { return slices.Equal(p, path) }
 			if !slices.ContainsFunc(r.mentioned, same) {
@@ -46,6 +44,14 @@ func rulesOf(path string, s *structuralschema.Structural) *rules {
 		}
 	}
 	return r
+}
+
+// FieldName returns the name of a field that a rule may escape: namespace is __namespace__ there.
+func FieldName(ident string) string {
+	if name, escaped := apiservercel.Unescape(ident); escaped {
+		return name
+	}
+	return ident
 }
 
 // obeys reports whether the rules of a node and those below it accept a value.

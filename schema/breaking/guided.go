@@ -174,7 +174,7 @@ var word = regexp.MustCompile(`\.(\w+)`)
 func (e *editor) names() map[string]bool {
 	names := map[string]bool{}
 	for _, match := range word.FindAllStringSubmatch(e.rules, -1) {
-		names[fieldName(match[1])] = true
+		names[generate.FieldName(match[1])] = true
 	}
 	return names
 }

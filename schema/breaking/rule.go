@@ -14,6 +14,8 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/crdkit/crdkit/internal/generate"
 )
 
 // Many new rules refuse nothing that was accepted: they are about fields or values that are new
@@ -76,15 +78,7 @@ func (s *simplifier) schemaOf(e ast.Expr) pair {
 	return pair{}
 }
 
-// fieldName returns the name of a field that a rule may escape: namespace is __namespace__ there.
-func fieldName(ident string) string {
-	if name, escaped := apiservercel.Unescape(ident); escaped {
-		return name
-	}
-	return ident
-}
-
-// inRule returns the name of a field as a rule has it.
+// inRule returns the name of a field as a rule has it: see [generate.FieldName].
 func inRule(name string) string {
 	if ident, ok := apiservercel.Escape(name); ok {
 		return ident
@@ -95,7 +89,7 @@ func inRule(name string) string {
 // field returns the schemas of a field, and whether they are known. The old one is nil if the field
 // is new.
 func (s *simplifier) field(e ast.SelectExpr) (p pair, known bool) {
-	name := fieldName(e.FieldName())
+	name := generate.FieldName(e.FieldName())
 	of := s.schemaOf(e.Operand())
 	if of.was == nil || of.is == nil || isMeta(name) || !declares(of.is, name) {
 		return pair{}, false
@@ -109,7 +103,7 @@ func (s *simplifier) always(e ast.SelectExpr) bool {
 	if !known || p.was == nil || p.was.Nullable || !reflect.DeepEqual(p.was.Default, p.is.Default) {
 		return false
 	}
-	return p.was.Default.Object != nil || requires(s.schemaOf(e.Operand()).was, fieldName(e.FieldName()))
+	return p.was.Default.Object != nil || requires(s.schemaOf(e.Operand()).was, generate.FieldName(e.FieldName()))
 }
 
 // simplify changes an expression in place, inner ones first.

@@ -10,8 +10,9 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/crdkit/crdkit/internal/generate"
 )
 
 // hint has fields, and values that matter there: those with which an expression compares them, or the bounds of a schema.
@@ -66,9 +67,7 @@ func expressionHints(expression string, within ...string) (hints []hint) {
 }
 
 func (h *hint) name(name string) {
-	if unescaped, ok := apiservercel.Unescape(name); ok {
-		name = unescaped
-	}
+	name = generate.FieldName(name)
 	if !slices.Contains(h.names, name) && !slices.Contains([]string{"object", "oldObject", "spec", "status", "request", "metadata"}, name) {
 		h.names = append(h.names, name)
 	}
