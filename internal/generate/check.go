@@ -1,8 +1,11 @@
 package generate
 
 import (
+	"encoding/json"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -10,9 +13,26 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// newValidator returns the validator of the API server for values of a schema.
+// newValidator returns the validator that the API server makes of a definition with this schema.
+// The one that validation.NewSchemaValidatorFromOpenAPI makes differs: no types are in int-or-string.
 func newValidator(s *structuralschema.Structural) validation.SchemaValidator {
-	return validation.NewSchemaValidatorFromOpenAPI(s.ToKubeOpenAPI())
+	var v1 apiextensionsv1.JSONSchemaProps
+	var internal apiextensions.JSONSchemaProps
+	text, err := json.Marshal(s.ToKubeOpenAPI())
+	if err == nil {
+		err = json.Unmarshal(text, &v1)
+	}
+	if err == nil {
+		err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil)
+	}
+	var validator validation.SchemaValidator
+	if err == nil {
+		validator, _, err = validation.NewSchemaValidator(&internal)
+	}
+	if err != nil {
+		panic(err) // impossible, because a structural schema has such properties
+	}
+	return validator
 }
 
 // hasDefaults reports whether defaulting may add something within a value.

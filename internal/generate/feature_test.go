@@ -80,6 +80,7 @@ var features = map[string]string{
 	"int or string, anyOf":        `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`,
 	"int or percentage":           `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: '^[0-9]+%$', minimum: 0, maximum: 99.5}`,
 	"int or string, allOf":        `{x-kubernetes-int-or-string: true, allOf: [{anyOf: [{type: integer}, {type: string}]}, {maximum: 10}, {maxLength: 3}]}`,
+	"int or string, format":       `{x-kubernetes-int-or-string: true, maxLength: 2, format: duration}`,
 	"unknown fields":              `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: integer}, b: {type: object}}}`,
 	"unknown fields required":     `{type: object, x-kubernetes-preserve-unknown-fields: true, required: [a, b]}`,
 	"anything":                    `{x-kubernetes-preserve-unknown-fields: true}`,
