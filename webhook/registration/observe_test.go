@@ -54,6 +54,7 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 			_ = client.Tracker().Delete(o.resource, "", o.name)
 			expect.NoError(t, client.Tracker().Add(u))
 		}
+		before := 0
 		for i, step := range []struct {
 			change func()
 			line   string // "" for none
@@ -70,13 +71,13 @@ func TestGuard_ProblemsAreLoggedOnce(t *testing.T) {
 			}, `policies \"a\" is forbidden: no`, "", 0},
 			{func() { refusal = nil; put(func(spec map[string]any) { spec["policyName"] = "b" }) }, `spec.policyName is \"b\"`, "spec.policyName", 1},
 		} {
-			before := len(lines())
 			mu.Lock()
 			step.change()
 			mu.Unlock()
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 			now := lines()[before:]
+			before += len(now)
 			if want := map[bool]int{false: 1}[step.line == ""]; len(now) != want || !strings.Contains(strings.Join(now, ""), step.line) {
 				t.Errorf("step %d: the log is %q", i, now)
 			}
