@@ -128,7 +128,7 @@ func TestDecoding_LimitedText(t *testing.T) {
 			// Other fields can be undecodable too.
 			others := []string{"maxSurge: {", "maxSurge: {minimum: -2147483648, maximum: 2147483647, ", "seen: {type: string, format: date-time}", "seen: {type: string, enum: ['2000-01-01T00:00:00.000000Z']}"}
 			definition := strings.NewReplacer(append(others, test.replace...)...).Replace(string(text))
-			cfg, err := newConfigFor(reg, []Option{CRD([]byte(definition)), Seed(1)})
+			cfg, err := newConfigFor(reg, []Option{CRD([]byte(definition)), Seed(1), Iterations(2000)})
 			expect.NoError(t, err)
 			checked := 0
 			for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
