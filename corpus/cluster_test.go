@@ -235,6 +235,21 @@ func uncopyable(version, message string) meeting {
 	}
 }
 
+// unappliable returns that a manager of fields that has applied an object cannot apply it in another version.
+func unappliable(version, message string) meeting {
+	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		apply := func(object *unstructured.Unstructured) error {
+			applied := object.DeepCopy()
+			delete(applied.Object, "metadata")
+			applied.SetName("applied")
+			_, err := c.of(object, object.GroupVersionKind().Version).Apply(t.Context(), "applied", applied, metav1.ApplyOptions{FieldManager: "corpus"})
+			return err
+		}
+		expect.NoError(t, apply(object))
+		wantError(t, "apply", apply(c.get(t, object, version)), message)
+	}
+}
+
 // reads returns that a client of a version reads another spec.
 func reads(version, spec string) meeting { return readsField(version, spec, "spec") }
 

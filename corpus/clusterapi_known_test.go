@@ -237,6 +237,9 @@ spec:
   - selector: {}`,
 	meet: writable("v1beta2"),
 }, {
+	report: `spec\.poolRef\.apiGroup: Invalid value: "null"`,
+	reason: "no pool is of the core group, so each reference has an apiGroup",
+}, {
 	report: `IPAddress \S+: the acceptance law(?s:.*)spec.address`,
 	reason: "the project's admission webhook refuses an empty address",
 }, {

@@ -30,7 +30,10 @@ func prometheusOperator(t *testing.T) *project {
 		}),
 		visit(func(m *v1beta1.Matcher) { m.MatchType = cmp.Or(m.MatchType, v1beta1.MatchEqual) }),
 	}
-	p.again = []narrowed{{kind: "AlertmanagerConfig", path: "v1beta1→v1alpha1", law: "acceptance", without: []string{"receivers"}}}
+	p.again = []narrowed{
+		{kind: "AlertmanagerConfig", path: "v1alpha1→v1beta1", law: "acceptance", require: []string{"route", "receivers"}},
+		{kind: "AlertmanagerConfig", path: "v1beta1→v1alpha1", law: "acceptance", require: []string{"route", "receivers"}},
+	}
 	p.known = prometheusOperatorKnown
 	addConvertible[*v1beta1.AlertmanagerConfig, *v1alpha1.AlertmanagerConfig](p)
 	return p
@@ -96,6 +99,27 @@ receivers:
   - routingKey:
       name: a
       key: a`)),
+}, {
+	title:   "Route_IsNull",
+	effect:  blocksWrites,
+	client:  "a client that has applied the object in v1alpha1, such as Flux, cannot apply it in v1beta1: the error is about nulls that neither version has; in the other direction it is the same",
+	cause:   "route and receivers of AlertmanagerConfigSpec in pkg/apis/monitoring/v1alpha1 and v1beta1 are optional, and lack omitempty",
+	report:  `the acceptance law(?s:.*)spec\.route: Invalid value: "null"`,
+	release: today,
+	object: `
+apiVersion: monitoring.coreos.com/v1alpha1
+kind: AlertmanagerConfig
+metadata:
+  name: inhibit
+spec:
+  inhibitRules:
+  - sourceMatch:
+    - name: severity
+      value: critical
+    targetMatch:
+    - name: severity
+      value: warning`,
+	meet: unappliable("v1beta1", `spec.route in body must be of type object: "null"`),
 }, {
 	title:   "SecretKey_IsEmpty",
 	report:  `the acceptance law(?s:.*)\.(key|name) in body should be at least 1 chars long`,

@@ -329,6 +329,9 @@ spec:
 	report: `(?s)\s+timeout: \S+\s+timeouts: .*- spec\.timeouts\.`,
 	reason: "the project's admission webhook refuses timeout together with timeouts",
 }, {
+	report: `spec\.workspaces\[\d+\]\.projected\.sources: Invalid value: "null"`,
+	reason: "the project's admission webhook refuses a projected volume without sources",
+}, {
 	report: `\.ports\[\d+\]: Duplicate value`,
 	reason: "the project's admission webhook drops an empty protocol, and then the schema refuses both ports",
 }, {

@@ -67,6 +67,7 @@ func TestTroubleshooting(t *testing.T) {
 		"A manifest uses a removed version":                   goneVersion,
 		"managedFields refer to a removed version":            goneManager,
 		"Server-side apply reports an undeclared field":       undeclared,
+		"Server-side apply refuses a null":                    refusedNull,
 		"A short name ignores the version":                    shortName,
 		"The schema is not structural":                        notStructural,
 		"Unknown field":                                       unknownField,
@@ -397,17 +398,32 @@ func goneManager(s *stage) {
 
 func undeclared(s *stage) {
 	s.applyOld("nightly")
+	s.addsToSpec("v1beta1", `"encrypted":true`)
+	s.shows()
+	s.operator.serve("/convert", converter(s))
+	s.prints("kubectl apply --server-side -f nightly.yaml", "serverside-applied")
+}
+
+func refusedNull(s *stage) {
+	s.applyOld("nightly")
+	s.addsToSpec("v1", `"hooks":null`)
+	s.shows()
+	s.prints("kubectl label backup nightly a=b", "labeled")
+	s.prints("kubectl apply --server-side --field-manager=old-pipeline -f old.yaml", "serverside-applied")
+	s.operator.serve("/convert", converter(s))
+	s.prints("kubectl apply --server-side --field-manager=old-pipeline -f nightly.yaml", "serverside-applied")
+}
+
+// addsToSpec makes the conversion to a version add a field.
+func (s *stage) addsToSpec(version, field string) {
 	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage {
 		for i := range all {
-			if bytes.Contains(all[i], []byte(`"example.com/v1beta1","kind"`)) {
-				all[i] = bytes.Replace(all[i], []byte(`"spec":{`), []byte(`"spec":{"encrypted":true,`), 1)
+			if bytes.Contains(all[i], []byte(`"example.com/`+version+`","kind"`)) {
+				all[i] = bytes.Replace(all[i], []byte(`"spec":{`), []byte(`"spec":{`+field+`,`), 1)
 			}
 		}
 		return all
 	}))
-	s.shows()
-	s.operator.serve("/convert", converter(s))
-	s.prints("kubectl apply --server-side -f nightly.yaml", "serverside-applied")
 }
 
 func notStructural(s *stage) {

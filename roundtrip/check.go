@@ -272,6 +272,9 @@ func acceptance(ctx context.Context, s *subject, object []byte) *failure {
 	for _, err := range v.Validate(ctx, m) {
 		errs = append(errs, err)
 	}
+	if len(errs) == 0 && bytes.Contains(out, []byte("null")) {
+		errs = refusedNulls(ctx, v, out)
+	}
 	if len(errs) > 0 {
 		return &failure{err: errors.Join(errs...)}
 	}

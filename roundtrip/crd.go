@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	structuraldefaulting "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
@@ -160,6 +162,25 @@ func (g schemaGenerator) object(_ context.Context, src *choices.Source) ([]byte,
 		return nil, fmt.Errorf("%w: the schema accepts what the Go type cannot decode: %w", errNotMade, err)
 	}
 	return text, nil
+}
+
+// refusedNulls returns an error for each null outside of the status that the API server leaves out of
+// what clients read and write, but not of the result of server-side apply. It converts that result
+// again if the manager has applied the object in another version.
+//
+// (sigs.k8s.io/structured-merge-diff/merge/update.go, prune)
+func refusedNulls(ctx context.Context, v *schema.Version, object []byte) (errs []error) {
+	m, err := decode(object)
+	if err != nil {
+		return []error{err}
+	}
+	structuraldefaulting.Default(m, v.Structural())
+	for _, err := range v.Validate(ctx, m) {
+		if err.Type == field.ErrorTypeTypeInvalid && err.BadValue == "null" && !strings.HasPrefix(err.Field, "status.") {
+			errs = append(errs, fmt.Errorf("%w; reads and updates leave this null out, but server-side apply fails if the same manager has applied the object in another version before", err))
+		}
+	}
+	return errs
 }
 
 // withDefaults returns an object of a version with the defaults of its schema.

@@ -77,6 +77,10 @@ const (
 	// remove any field of the result. A Go type that writes a struct which the object did not have,
 	// such as an empty spec, can break the law: declare the field as a pointer, or with omitzero
 	// and the marker +optional, without which controller-gen up to v0.19 makes the field required.
+	//
+	// A null that the schema does not allow breaks the law, too, outside of the status. Clients do
+	// not see it, because the API server leaves it out of what it reads and writes, but if a client
+	// has applied an object in A, server-side apply in B fails: add omitempty to the field.
 	Acceptance Law = "acceptance"
 	// OutsideSchema requires, for an object of A that violates the schema in the [CRD], that no
 	// function panics, and that the conversions return an error, or A→B→A returns the original
