@@ -304,6 +304,12 @@ var bugs = []bug{
 	{name: "Go type lacks a field", law: Drift, twin: defined, definition: func(crd string) string {
 		return strings.Replace(crd, "note: {type: string}", "note: {type: string}, remark: {type: string}", 1)
 	}},
+	{name: "null of a zero timestamp", law: Acceptance, twin: defined, definition: func(crd string) string { return crd },
+		toHub: inSpec(func(_, out *Common) {
+			if out.Since == nil {
+				out.Since = &metav1.MicroTime{}
+			}
+		})},
 	{name: "enum lacks a value", law: Acceptance, twin: defined, definition: func(crd string) string {
 		return strings.Replace(crd, "enum: [slow, fast, turbo]", "enum: [slow, fast]", 1)
 	}},
