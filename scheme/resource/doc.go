@@ -40,8 +40,11 @@
 //	err = resource.Install(srv, &config.Config, pizzas)
 //	return srv.PrepareRun().RunWithContext(ctx)
 //
-// In a test, RESTOptions of package schema/apiservertest replaces etcd by a store in memory. The example
-// of this package does so.
+// In a test, RESTOptions of package schema/apiservertest replaces etcd by a store in memory. Assign it to
+// config.RESTOptionsGetter before ApplyTo, and leave out what needs a cluster: set o.Etcd, o.CoreAPI,
+// o.Authentication, o.Authorization and o.Admission to nil, o.Features.EnablePriorityAndFairness to false,
+// o.SecureServing.Listener to a listener of port 0, and config.Authorization.Authorizer to one that allows all.
+// The example of this package does so.
 //
 // # The way of a request
 //

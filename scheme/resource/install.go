@@ -63,7 +63,9 @@ func Install(s *server.GenericAPIServer, config *server.Config, resources ...*Re
 		}
 		group.PreferredVersion = group.Versions[0]
 		s.DiscoveryGroupManager.AddGroup(group)
-		s.Handler.NonGoRestfulMux.Handle(server.APIGroupPrefix+"/"+name, discovery.NewAPIGroupHandler(s.Serializer, group))
+		path, handler := server.APIGroupPrefix+"/"+name, discovery.NewAPIGroupHandler(s.Serializer, group)
+		s.Handler.NonGoRestfulMux.Handle(path, handler)
+		s.Handler.NonGoRestfulMux.Handle(path+"/", handler)
 	}
 	return s.AddPostStartHook("resource-openapi", func(server.PostStartHookContext) error { return i.openAPI.publish(s) })
 }

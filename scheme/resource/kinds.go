@@ -70,11 +70,11 @@ func (k kinds) Default(obj runtime.Object) {
 }
 
 func (k kinds) Convert(in, out, context any) error {
-	r, into := k.of(in), k.of(out)
-	if r == nil || r != into {
+	r := k.of(in)
+	to, ok := out.(*unstructured.Unstructured) // an item of a list has a version, but no kind
+	if r == nil || !ok {
 		return k.Scheme.Convert(in, out, context)
 	}
-	to := out.(*unstructured.Unstructured)
 	converted, err := r.convert(in.(*unstructured.Unstructured), to.GroupVersionKind().Version, k.prune)
 	if err == nil {
 		to.Object = converted.Object

@@ -2,6 +2,7 @@ package resource_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/examples/pizza"
@@ -173,6 +175,44 @@ func TestServer_ConvertsByGoTypes(t *testing.T) {
 	// Lists have the objects of all versions.
 	if c.send("get v1alpha1", ""); len(c.answer["items"].([]any)) != 3 {
 		t.Errorf("got %v", c.answer["items"])
+	}
+}
+
+// A list that the watch cache does not have, because it is older than the server, is converted, too.
+func TestServer_ConvertsListsOfTheStore(t *testing.T) {
+	t.Parallel()
+	storage, version := memory(t), ""
+	t.Run("first server", func(t *testing.T) {
+		s := types(t)
+		c := newClient(t, serveWith(t, storage, s, pizzas(t, s, definition(t))))
+		exchangeAll(t, c, []exchange{{"create v1beta1", `{"metadata":{"name":"a"},"spec":{"toppings":[{"name":"ham"}]}}`, `201 {"toppings":[{"name":"ham","quantity":1}]}`}})
+		version, _, _ = unstructured.NestedString(c.answer, "metadata", "resourceVersion")
+		exchangeAll(t, c, []exchange{{"create v1beta1", `{"metadata":{"name":"b"}}`, `201 null`}})
+	})
+	s := types(t)
+	c := newClient(t, serveWith(t, storage, s, pizzas(t, s, definition(t))))
+	c.send("get v1alpha1 ?resourceVersionMatch=Exact&resourceVersion="+version, "")
+	items, _ := json.Marshal(c.answer["items"])
+	if got := string(items); len(c.answer["items"].([]any)) != 1 || !strings.Contains(got, `"spec":{"toppings":["ham"]}`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Labels and annotations that a conversion returns are validated, as those that a webhook returns.
+func TestServer_InvalidLabelsOfConversion(t *testing.T) {
+	t.Parallel()
+	s := types(t)
+	expect.NoError(t, addConversion(s, func(in *v1alpha1.Pizza, out *v1beta1.Pizza) {
+		if in.Name != "" {
+			out.Labels = map[string]string{"a": "not a value"}
+		}
+	}))
+	c := newClient(t, serve(t, s, pizzas(t, s, definition(t))))
+	if got := c.send("create v1alpha1", `{"metadata":{"name":"a"}}`); !strings.HasPrefix(got, "500 ") {
+		t.Errorf("got %s", got)
+	}
+	if got := c.send("get v1beta1 a", ""); got != "404 NotFound" {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -36,17 +36,25 @@ type Option func(*Resource)
 // the scale. T is the Go type of a served version, so that errors have the fields of the object that the user wrote. Set a
 // function for each served version, or for none. The functions are called for objects that the definition accepts, and get
 // copies of them.
+//
+// As by its schema, an object is only validated in the version of the request. If the function of another version refuses what
+// this one accepts, the object is stored, and later updates in that version fail, unless they repair it or the function compares
+// with old.
 func Validate[T Object](f func(ctx context.Context, obj, old T) field.ErrorList) Option {
 	return func(r *Resource) {
 		t := reflect.TypeFor[T]()
 		if !slices.Contains(r.served, t) {
 			r.errs = append(r.errs, fmt.Errorf("the type argument of Validate is %s, expected one of %v", t, r.served))
 		}
-		r.validated = append(r.validated, t)
-		r.types.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, old any) field.ErrorList {
-			before, _ := old.(T) // nil on creation
-			return f(ctx, obj.(T), before)
-		})
+		if r.validated[t] != nil {
+			r.errs = append(r.errs, fmt.Errorf("Validate is given twice for %s", t))
+		}
+		r.validated[t] = func() {
+			r.types.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, old any) field.ErrorList {
+				before, _ := old.(T) // nil on creation
+				return f(ctx, obj.(T), before)
+			})
+		}
 	}
 }
 
@@ -57,9 +65,9 @@ type Resource struct {
 	kind       coerce.Kind
 	types      *runtime.Scheme // the Go types of all versions, and their conversions
 	hub        schema.GroupVersion
-	served     []reflect.Type // the types of the served versions, as pointers
-	validated  []reflect.Type // those with a function of Validate
-	errs       []error        // mistakes in the options
+	served     []reflect.Type          // the types of the served versions, as pointers
+	validated  map[reflect.Type]func() // those with a function of Validate, and what adds it to types
+	errs       []error                 // mistakes in the options
 }
 
 // New returns the resource that a definition describes: its names, scope and categories, and for each served version the
@@ -67,7 +75,8 @@ type Resource struct {
 // this is said again in Go.
 //
 // The scheme has the Go types of all versions, and their conversions. Between two versions, the server converts objects to T
-// and from there to the other version, so fields that the Go types do not have are lost. T is the Go type of the internal
+// and from there to the other version, so fields that the Go types do not have are lost, and an object with a value that they
+// cannot hold, such as 1.5 for an int32, cannot be read in other versions. T is the Go type of the internal
 // version ([runtime.APIVersionInternal]) or of the version that is the hub of the conversions. Objects are stored in the
 // storage version of the definition. A conversion webhook of the definition is not called.
 //
@@ -76,12 +85,12 @@ type Resource struct {
 //   - T is of another kind than the definition,
 //   - the scheme lacks a version of the definition, or its conversion from or to T,
 //   - the definition has preserveUnknownFields,
-//   - one served version has a function of Validate, and another one has none, or
-//   - an option has a type argument of another kind.
+//   - one served version has a function of Validate, or another validating function in the scheme, and another one has none, or
+//   - an option has a type argument of another kind, or is given twice for a type.
 func New[T Object](types *runtime.Scheme, definition *crdschema.Definition, opts ...Option) (*Resource, error) {
 	crd := definition.CustomResourceDefinition()
 	r := &Resource{
-		definition: definition, crd: crd, types: types,
+		definition: definition, crd: crd, types: types, validated: map[reflect.Type]func(){},
 		kind: coerce.Kind{GroupKind: definition.GroupKind(), Structural: map[string]*structuralschema.Structural{}},
 	}
 	hub, err := gvk.Of(types, reflect.TypeFor[T]())
@@ -117,17 +126,25 @@ func New[T Object](types *runtime.Scheme, definition *crdschema.Definition, opts
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)
 	}
+	for _, add := range r.validated {
+		add()
+	}
 	return r, nil
 }
 
-// expectValidation adds an error for each served version without validation, if another version has a function of Validate, so
-// that no user can write an object that one version refuses in another one. A generated function, which is in the scheme,
-// counts too.
+// expectValidation adds an error for each served version without a validating function, if another version has one. Otherwise,
+// a user could write what one version refuses in another one. A function that is in the scheme, such as a generated one, counts too.
 func (r *Resource) expectValidation() {
+	var with, without []reflect.Type
 	for _, t := range r.served {
-		if len(r.validated) > 0 && !r.types.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
-			r.errs = append(r.errs, fmt.Errorf("%s has no function of Validate, and %s has one, expected a function for each served version or for none", t, r.validated[0]))
+		if r.validated[t] != nil || r.types.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
+			with = append(with, t)
+		} else {
+			without = append(without, t)
 		}
+	}
+	if len(with) > 0 && len(without) > 0 {
+		r.errs = append(r.errs, fmt.Errorf("%v have a validating function, and %v have none, expected a function of Validate for each served version or for none", with, without))
 	}
 }
 
@@ -146,7 +163,10 @@ func (r *Resource) typed(u *unstructured.Unstructured) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return obj, codec.Decode(text, obj)
+	if err := codec.Decode(text, obj); err != nil {
+		return nil, fmt.Errorf("%s %s is not decoded as %T: %w", r.kind.GroupKind, u.GetName(), obj, err)
+	}
+	return obj, nil
 }
 
 // convert returns an object in a version: itself, or a new one, of whose metadata only labels and annotations may differ. The
@@ -183,11 +203,11 @@ func (r *Resource) convert(u *unstructured.Unstructured, version string, prune b
 	if err := out.UnmarshalJSON(text); err != nil {
 		return nil, err
 	}
-	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
-		labels, annotations := out.GetLabels(), out.GetAnnotations()
-		out.Object["metadata"] = runtime.DeepCopyJSON(metadata)
-		out.SetLabels(labels)
-		out.SetAnnotations(annotations)
+	if out.Object["metadata"] == nil { // no function has copied it
+		out.Object["metadata"] = map[string]any{}
+	}
+	if err := coerce.RestoreMetadata(u, out); err != nil {
+		return nil, fmt.Errorf("the conversion of %s %s to %s returned invalid metadata: %w", r.kind.GroupKind, u.GetName(), to, err)
 	}
 	if prune {
 		_, err = r.kind.Coerce(out, false, false)

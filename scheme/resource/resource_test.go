@@ -81,16 +81,19 @@ func TestNew_Errors(t *testing.T) {
 	_, unknown := resource.New[*v1alpha1.Topping](bare, definition(t))
 	generated := types(t)
 	generated.AddValidationFunc(&v1alpha1.Pizza{}, func(context.Context, operation.Operation, any, any) field.ErrorList { return nil })
+	refused := types(t)
 	for want, err := range map[string]error{
 		name + "the type argument of New is *v1alpha1.Topping, expected a type of Pizza.restaurant.programming-kubernetes.info": topping,
 		name + "the type argument of New is *v1alpha1.Topping, expected a type of Pizza.restaurant.programming-kubernetes.info\n" +
 			"type *v1alpha1.Topping is not registered in the scheme: ": unknown,
-		name + "the scheme lacks version v1alpha1 of Pizza.restaurant.programming-kubernetes.info":                                                create(bare, definition(t)),
-		name + "the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                                            create(unconverted, definition(t)),
-		name + "spec.preserveUnknownFields: Invalid value: true: expected a structural schema":                                                    create(types(t), preserves),
-		name + "the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":                             create(types(t), definition(t), alpha, beta, resource.Validate(accept[*v1alpha1.Topping])),
-		name + "*v1alpha1.Pizza has no function of Validate, and *v1beta1.Pizza has one, expected a function for each served version or for none": create(types(t), definition(t), beta),
-		name + "*v1beta1.Pizza has no function of Validate, and *v1alpha1.Pizza has one, expected a function for each served version or for none": create(types(t), definition(t), alpha),
+		name + "the scheme lacks version v1alpha1 of Pizza.restaurant.programming-kubernetes.info":                             create(bare, definition(t)),
+		name + "the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                         create(unconverted, definition(t)),
+		name + "spec.preserveUnknownFields: Invalid value: true: expected a structural schema":                                 create(types(t), preserves),
+		name + "the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":          create(types(t), definition(t), alpha, beta, resource.Validate(accept[*v1alpha1.Topping])),
+		name + "Validate is given twice for *v1alpha1.Pizza":                                                                   create(types(t), definition(t), alpha, beta, alpha),
+		name + "[*v1beta1.Pizza] have a validating function, and [*v1alpha1.Pizza] have none, expected":                        create(types(t), definition(t), beta),
+		name + "[*v1alpha1.Pizza] have a validating function, and [*v1beta1.Pizza] have none, expected":                        create(refused, definition(t), alpha),
+		name + "[*v1alpha1.Pizza] have a validating function, and [*v1beta1.Pizza] have none, expected a function of Validate": create(generated, definition(t)),
 		"resource: no resources to install": resource.Install(nil, nil),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -99,6 +102,7 @@ func TestNew_Errors(t *testing.T) {
 	}
 	expect.NoError(t, errors.Join(create(types(t), definition(t)), create(types(t), definition(t), alpha, beta)))
 	expect.NoError(t, create(generated, definition(t), beta)) // a function of validation-gen counts
+	expect.NoError(t, create(refused, definition(t)))         // the function was not added
 	unserved := definition(t, func(alpha, _ *apiextensionsv1.CustomResourceDefinitionVersion) { alpha.Served = false })
 	expect.NoError(t, create(types(t), unserved, beta))
 }
