@@ -26,7 +26,9 @@ import (
 //     that they find: the token controller writes the token of another service account into one, and Helm applies the
 //     manifest in one as an administrator. Let another service account create Secrets.
 //
-// Metadata may not change, except for managedFields, generation and resourceVersion. webhook/replica has a Secret with the
+// Metadata may not change, except for managedFields, generation and resourceVersion. managedFields may be nested six levels deep,
+// one more than those of these objects, because no client can read an object that is nested too deeply, and then no list
+// that includes it. webhook/replica has a Secret with the
 // name of the declaration and the suffix "-webhook". If secret is empty, as with certificates of another program, the
 // guard does not apply to Secrets.
 //
@@ -134,6 +136,11 @@ validations:
     !variables.newSecret || object.metadata.name == SECRET && variables.rest[0].type == "kubernetes.io/tls" && variables.data[0] == {} &&
       variables.rest[0].all(k, k in ["apiVersion", "kind", "type"]) &&
       variables.metadata[0].all(k, k in ["creationTimestamp", "name", "namespace", "uid"])
+- message: the operator may not nest managedFields deeper than the fields of these objects
+  reason: Forbidden
+  expression: |-
+    object == null || dyn(object.metadata).?managedFields.orValue([]).all(m, m.?fieldsV1.orValue({}).all(k, v,
+      v.all(k, v, v.all(k, v, v.all(k, v, v.all(k, v, v.all(k, v, v == {})))))))
 `
 
 const bindingText = `

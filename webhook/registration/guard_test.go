@@ -252,6 +252,16 @@ func (g *guarded) denied() map[string]attempt {
 			all[kind+": "+name] = path
 		}
 	}
+	for _, r := range []schema.GroupVersionResource{mutating, validating, definitions, secrets} {
+		all[r.Resource+": nested managedFields"] = g.put(r, func(u *unstructured.Unstructured) error {
+			raw := strings.Repeat(`{"f:a":`, 7) + "{}" + strings.Repeat("}", 7)
+			u.SetManagedFields(append(u.GetManagedFields(), metav1.ManagedFieldsEntry{
+				Manager: "evil", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: r.GroupVersion().String(),
+				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(raw)},
+			}))
+			return nil
+		})
+	}
 	all["mutating: reinvocationPolicy"] = g.json(mutating, "add", "/webhooks/0/reinvocationPolicy", `"IfNeeded"`)
 
 	conversion := func(path, value string) attempt {
