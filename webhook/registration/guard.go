@@ -26,11 +26,12 @@ import (
 //     that they find: the token controller writes the token of another service account into one, and Helm applies the
 //     manifest in one as an administrator. Let another service account create Secrets.
 //
-// Metadata may not change, except for managedFields, generation and resourceVersion. managedFields may be nested six levels deep,
-// one more than those of these objects, because no client can read an object that is nested too deeply, and then no list
-// that includes it. webhook/replica has a Secret with the
-// name of the declaration and the suffix "-webhook". If secret is empty, as with certificates of another program, the
-// guard does not apply to Secrets.
+// Metadata may not change, except for managedFields, generation and resourceVersion. managedFields may be nested six levels
+// deep, one more than the fields of these objects: if they are nested thousands of levels deep, the object and each list that
+// includes it cannot be decoded.
+//
+// webhook/replica has a Secret with the name of the declaration and the suffix "-webhook". If secret is empty, as with
+// certificates of another program, the guard does not apply to Secrets.
 //
 // The guard needs an API server of Kubernetes 1.33, and denies requests by the name of the user, whatever their verb and
 // groups. The operator must not have permissions to become another user, by impersonation, tokens, Pods of other service
