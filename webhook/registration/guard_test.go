@@ -257,7 +257,7 @@ func (g *guarded) denied() map[string]attempt {
 			raw := strings.Repeat(`{"f:a":`, 7) + "{}" + strings.Repeat("}", 7)
 			u.SetManagedFields(append(u.GetManagedFields(), metav1.ManagedFieldsEntry{
 				Manager: "evil", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: r.GroupVersion().String(),
-				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(raw)},
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(raw),
 			}))
 			return nil
 		})
