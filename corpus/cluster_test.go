@@ -16,6 +16,7 @@ import (
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/test/controlplane"
@@ -114,13 +115,16 @@ func (c *cluster) install(t *testing.T, p *project, release string, files []stri
 func (c *cluster) apply(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	all := c.definitions.ApiextensionsV1().CustomResourceDefinitions()
-	old, err := all.Get(t.Context(), crd.Name, metav1.GetOptions{})
-	if err == nil {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the server writes the status
+		old, err := all.Get(t.Context(), crd.Name, metav1.GetOptions{})
+		if err != nil {
+			_, err = all.Create(t.Context(), crd, metav1.CreateOptions{})
+			return err
+		}
 		old.Spec = crd.Spec
 		_, err = all.Update(t.Context(), old, metav1.UpdateOptions{})
-	} else {
-		_, err = all.Create(t.Context(), crd, metav1.CreateOptions{})
-	}
+		return err
+	})
 	expect.NoError(t, err)
 	// The handler that the server has for all versions shows the columns. One version may be
 	// unreadable already. No object is in the namespace.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/test/expect"
@@ -21,7 +22,7 @@ import (
 type narrowed struct {
 	kind, path, law string
 	without         []string // the fields that no object of the path's first version has
-	require         []string // the fields that each one has
+	require         []string // the fields that each one has, with an element if they are lists
 	objects         int      // how many objects are made, or [objects] if 0
 }
 
@@ -37,8 +38,13 @@ func (n narrowed) narrow(t *testing.T, files []string) (copies []string) {
 		maps.DeleteFunc(s.Properties, func(name string, _ apiextensionsv1.JSONSchemaProps) bool { return gone(name) })
 		s.Required = slices.DeleteFunc(s.Required, gone)
 		for _, name := range n.require {
-			if _, ok := s.Properties[name]; ok && !slices.Contains(s.Required, name) {
+			property, ok := s.Properties[name]
+			if ok && !slices.Contains(s.Required, name) {
 				s.Required = append(s.Required, name)
+			}
+			if ok && property.Type == "array" {
+				property.MinItems = new(max(1, ptr.Deref(property.MinItems, 0)))
+				s.Properties[name] = property
 			}
 		}
 		s.XValidations = slices.DeleteFunc(s.XValidations, func(r apiextensionsv1.ValidationRule) bool {

@@ -33,6 +33,7 @@ func prometheusOperator(t *testing.T) *project {
 	p.again = []narrowed{
 		{kind: "AlertmanagerConfig", path: "v1alpha1→v1beta1", law: "acceptance", require: []string{"route", "receivers"}},
 		{kind: "AlertmanagerConfig", path: "v1beta1→v1alpha1", law: "acceptance", require: []string{"route", "receivers"}},
+		{kind: "AlertmanagerConfig", path: "v1beta1→v1alpha1", law: "acceptance", require: []string{"route", "receivers", "timeIntervals"}},
 	}
 	p.known = prometheusOperatorKnown
 	addConvertible[*v1beta1.AlertmanagerConfig, *v1alpha1.AlertmanagerConfig](p)
@@ -104,7 +105,7 @@ receivers:
 	effect:  blocksWrites,
 	client:  "a client that has applied the object in v1alpha1, such as Flux, cannot apply it in v1beta1: the error is about nulls that neither version has; in the other direction it is the same",
 	cause:   "route and receivers of AlertmanagerConfigSpec in pkg/apis/monitoring/v1alpha1 and v1beta1 are optional, and lack omitempty",
-	report:  `the acceptance law(?s:.*)spec\.route: Invalid value: "null"`,
+	report:  `the acceptance law(?s:.*)spec\.(route|receivers): Invalid value: "null"`,
 	release: today,
 	object: `
 apiVersion: monitoring.coreos.com/v1alpha1
