@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/test/expect"
@@ -42,8 +41,8 @@ func (n narrowed) narrow(t *testing.T, files []string) (copies []string) {
 			if ok && !slices.Contains(s.Required, name) {
 				s.Required = append(s.Required, name)
 			}
-			if ok && property.Type == "array" {
-				property.MinItems = new(max(1, ptr.Deref(property.MinItems, 0)))
+			if ok && property.Type == "array" && property.MinItems == nil {
+				property.MinItems = new(int64(1))
 				s.Properties[name] = property
 			}
 		}
