@@ -4,30 +4,27 @@ import (
 	"encoding/json"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdkit/crdkit/internal/coerce"
 )
 
 // newValidator returns the validator that the API server makes of a definition with this schema.
 // The one that validation.NewSchemaValidatorFromOpenAPI makes differs: no types are in int-or-string.
 func newValidator(s *structuralschema.Structural) validation.SchemaValidator {
-	var v1 apiextensionsv1.JSONSchemaProps
-	var internal apiextensions.JSONSchemaProps
+	var props apiextensionsv1.JSONSchemaProps
+	var validator validation.SchemaValidator
 	text, err := json.Marshal(s.ToKubeOpenAPI())
 	if err == nil {
-		err = json.Unmarshal(text, &v1)
+		err = json.Unmarshal(text, &props)
 	}
 	if err == nil {
-		err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil)
-	}
-	var validator validation.SchemaValidator
-	if err == nil {
-		validator, _, err = validation.NewSchemaValidator(&internal)
+		_, validator, _, err = coerce.Validators(&apiextensionsv1.CustomResourceDefinitionVersion{Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &props}})
 	}
 	if err != nil {
 		panic(err) // impossible, because a structural schema has such properties
