@@ -86,14 +86,13 @@ func TestNew_Errors(t *testing.T) {
 		name + "the type argument of New is *v1alpha1.Topping, expected a type of Pizza.restaurant.programming-kubernetes.info": topping,
 		name + "the type argument of New is *v1alpha1.Topping, expected a type of Pizza.restaurant.programming-kubernetes.info\n" +
 			"type *v1alpha1.Topping is not registered in the scheme: ": unknown,
-		name + "the scheme lacks version v1alpha1 of Pizza.restaurant.programming-kubernetes.info":                             create(bare, definition(t)),
-		name + "the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                         create(unconverted, definition(t)),
-		name + "spec.preserveUnknownFields: Invalid value: true: expected a structural schema":                                 create(types(t), preserves),
-		name + "the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":          create(types(t), definition(t), alpha, beta, resource.Validate(accept[*v1alpha1.Topping])),
-		name + "Validate is given twice for *v1alpha1.Pizza":                                                                   create(types(t), definition(t), alpha, beta, alpha),
-		name + "[*v1beta1.Pizza] have a validating function, and [*v1alpha1.Pizza] have none, expected":                        create(types(t), definition(t), beta),
-		name + "[*v1alpha1.Pizza] have a validating function, and [*v1beta1.Pizza] have none, expected":                        create(refused, definition(t), alpha),
-		name + "[*v1alpha1.Pizza] have a validating function, and [*v1beta1.Pizza] have none, expected a function of Validate": create(generated, definition(t)),
+		name + "the scheme lacks version v1alpha1 of Pizza.restaurant.programming-kubernetes.info":                                                                 create(bare, definition(t)),
+		name + "the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                                                             create(unconverted, definition(t)),
+		name + "spec.preserveUnknownFields: Invalid value: true: expected a structural schema":                                                                     create(types(t), preserves),
+		name + "the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":                                              create(types(t), definition(t), alpha, beta, resource.Validate(accept[*v1alpha1.Topping])),
+		name + "Validate is given twice for *v1alpha1.Pizza":                                                                                                       create(types(t), definition(t), alpha, beta, alpha),
+		name + "[*v1beta1.Pizza] have a validating function, and [*v1alpha1.Pizza] have none, expected a function of Validate for each served version or for none": create(types(t), definition(t), beta),
+		name + "[*v1alpha1.Pizza] have a validating function, and [*v1beta1.Pizza] have none, expected a function of Validate for each served version or for none": create(refused, definition(t), alpha),
 		"resource: no resources to install": resource.Install(nil, nil),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -101,6 +100,7 @@ func TestNew_Errors(t *testing.T) {
 		}
 	}
 	expect.NoError(t, errors.Join(create(types(t), definition(t)), create(types(t), definition(t), alpha, beta)))
+	expect.ErrorContains(t, create(generated, definition(t)), "[*v1alpha1.Pizza] have a validating function, and [*v1beta1.Pizza] have none, expected a function of Validate for each served version or for none")
 	expect.NoError(t, create(generated, definition(t), beta)) // a function of validation-gen counts
 	expect.NoError(t, create(refused, definition(t)))         // the function was not added
 	unserved := definition(t, func(alpha, _ *apiextensionsv1.CustomResourceDefinitionVersion) { alpha.Served = false })
