@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/crdkit/crdkit/test/controlplane"
@@ -29,6 +30,29 @@ func TestNormal_KeepsDifferences(t *testing.T) {
 		text(newNames().normal(object("a", 1, "10000000-0000-0000-0000-000000000002"))): true,
 		text(newNames().normal(object("b", 1, "00000000-0000-0000-0000-000000000001"))): false,
 		text(newNames().normal(object("a", 2, "00000000-0000-0000-0000-000000000001"))): false,
+	} {
+		if (got == want) != same {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+// A message may quote an object, as that of a JSON patch with an unknown field does, in which the order
+// of managedFields depends on times as well.
+func TestNormal_QuotedObjects(t *testing.T) {
+	message := func(version string, managers ...string) string {
+		fields := make([]any, len(managers))
+		for i, manager := range managers {
+			fields[i] = map[string]any{"manager": manager, "time": fmt.Sprintf("2026-01-01T00:00:%02dZ", i)}
+		}
+		object := mustJSON(map[string]any{"metadata": map[string]any{"managedFields": fields, "resourceVersion": version}})
+		return text(newNames().normal(fmt.Sprintf("patch: Invalid value: %q: strict decoding error", object)))
+	}
+	want := message("1", "ann", "bob")
+	for got, same := range map[string]bool{
+		message("2", "bob", "ann"): true,
+		message("1", "ann", "cid"): false,
+		message("1", "ann"):        false,
 	} {
 		if (got == want) != same {
 			t.Errorf("got %s\nwant %s", got, want)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -121,7 +122,7 @@ func (n *names) of(kind, value string) string {
 var (
 	uids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	// An object within a message.
-	embedded = regexp.MustCompile(`(resourceVersion\\*":\\*")\d+`)
+	embedded = regexp.MustCompile(`"\{(?:[^"\\]|\\.)*\}"`)
 	ages     = regexp.MustCompile(`^\d+s$`)
 	// As structured-merge-diff says it of an object that is converted.
 	undeclared = regexp.MustCompile(`(?s)^(|failed .*?: )(?:errors:\n  )?\..*: field not declared in schema$`)
@@ -169,11 +170,21 @@ func (n *names) normal(v any) any {
 		}
 		return out
 	case string:
+		v = embedded.ReplaceAllStringFunc(v, n.ofObject)
 		v = uids.ReplaceAllStringFunc(v, func(uid string) string { return n.of("uid", uid) })
-		v = times.ReplaceAllString(embedded.ReplaceAllString(v, "${1}N"), "a time")
+		v = times.ReplaceAllString(v, "a time")
 		return versions.ReplaceAllString(v, "${1}N")
 	}
 	return v
+}
+
+// ofObject returns the object of a quoted JSON text as normal does, or the text if it is none.
+func (n *names) ofObject(quoted string) string {
+	var object map[string]any
+	if unquoted, err := strconv.Unquote(quoted); err != nil || json.Unmarshal([]byte(unquoted), &object) != nil {
+		return quoted
+	}
+	return text(n.normal(object))
 }
 
 // ofList replaces the version of a list. It is the server's, which writes of others change: it must
