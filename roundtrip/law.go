@@ -101,6 +101,35 @@ const (
 	// Drift requires that the Go type of a version and the schema of the version in the [CRD]
 	// have the same fields.
 	Drift Law = "drift"
+
+	// JSON requires that objects are preserved in JSON, which is the encoding of stored custom
+	// objects and of most requests:
+	//
+	//   - Decoding an encoded object returns an equal object
+	//     ([k8s.io/apimachinery/pkg/api/equality.Semantic]). Encoding that object again returns the
+	//     same bytes, so nil and empty differ if the encoding can distinguish them.
+	//   - Decoding into an existing object returns the same result. The decoder rejects unknown
+	//     fields.
+	//   - Encoding an object does not change the object.
+	//   - Encoding an object twice returns the same bytes.
+	//
+	// This law and those that follow are the laws of [TestScheme].
+	JSON Law = "json"
+	// YAML requires the same in YAML, which is the encoding of manifests, except that the order of
+	// keys may differ when an object is encoded twice.
+	YAML Law = "yaml"
+	// CBOR requires the same in CBOR (KEP-4222).
+	CBOR Law = "cbor"
+	// Protobuf requires the same in Protobuf, which cannot distinguish nil from empty, and whose
+	// decoder skips unknown fields. The law is only checked for Go types with the methods that
+	// go-to-protobuf generates.
+	Protobuf Law = "protobuf"
+	// DeepCopy requires that DeepCopyObject returns an equal object that shares no memory with
+	// the original. Nil and empty differ.
+	DeepCopy Law = "deep-copy"
+	// Idempotence requires that defaulting an object twice ([runtime.Scheme.Default]) gives the
+	// same result as defaulting it once.
+	Idempotence Law = "idempotence"
 )
 
 // allLaws are the laws that users can name. A new law also needs its check, in laws or in subjects, and a

@@ -22,38 +22,6 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 )
 
-// The laws of Go types, which [TestScheme] checks.
-//
-// JSON, YAML, CBOR and Protobuf are laws of an encoding. An encoding must meet these
-// requirements:
-//
-//   - Decoding an encoded object returns an equal object
-//     ([k8s.io/apimachinery/pkg/api/equality.Semantic]). Encoding that object again returns the
-//     same bytes, so nil and empty differ if the encoding can distinguish them, which Protobuf
-//     cannot.
-//   - Decoding into an existing object returns the same result. The decoder rejects unknown fields,
-//     except that of Protobuf, which skips them.
-//   - Encoding an object does not change the object.
-//   - Encoding an object twice returns the same bytes. In YAML, the order of keys may differ.
-const (
-	// JSON requires that objects are preserved in JSON, which is the encoding of stored custom
-	// objects and of most requests.
-	JSON Law = "json"
-	// YAML requires that objects are preserved in YAML, which is the encoding of manifests.
-	YAML Law = "yaml"
-	// CBOR requires that objects are preserved in CBOR (KEP-4222).
-	CBOR Law = "cbor"
-	// Protobuf requires that objects are preserved in Protobuf. The law is only checked for Go
-	// types with the methods that go-to-protobuf generates.
-	Protobuf Law = "protobuf"
-	// DeepCopy requires that DeepCopyObject returns an equal object that shares no memory with
-	// the original. Nil and empty differ.
-	DeepCopy Law = "deep-copy"
-	// Idempotence requires that defaulting an object twice ([runtime.Scheme.Default]) gives the
-	// same result as defaulting it once.
-	Idempotence Law = "idempotence"
-)
-
 var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 
 // TestScheme checks the Go types of a scheme, even if no registry converts them, in a subtest for

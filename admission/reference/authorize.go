@@ -11,33 +11,28 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// AccessReviews creates SubjectAccessReviews, like AuthorizationV1().SubjectAccessReviews() of a
-// client-go clientset.
-type AccessReviews interface {
-	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
-}
-
 // Authorize denies a reference if the user of the request lacks a permission for the target. The
 // verb of the permission defaults to get. Without this option, a controller that follows references
 // can read objects for users who lack the permission. The denial is a field.Forbidden with the
 // message of the API server (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go).
 //
-// The request is left undecided if a review fails, or if it neither allows nor denies and has an
+// The function create is Create of AuthorizationV1().SubjectAccessReviews() of a client-go clientset, or
+// does the same. The request is left undecided if a review fails, or if it neither allows nor denies and has an
 // evaluation error, as in the API server (k8s.io/apiserver/pkg/endpoints/filters/authorization.go).
 //
 // References that the object had before an update are not checked, because the user may be a
 // controller that only sets a label. The reviews are not cached. QPS and Burst of the client's
 // rest.Config limit their rate.
-func Authorize(reviews AccessReviews, verb string) Option {
+func Authorize(create func(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error), verb string) Option {
 	if verb == "" {
 		verb = "get"
 	}
-	return func(o *options) { o.authorizer = &authorizer{reviews: reviews, verb: verb} }
+	return func(o *options) { o.authorizer = &authorizer{create, verb} }
 }
 
 type authorizer struct {
-	reviews AccessReviews
-	verb    string
+	create func(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
+	verb   string
 }
 
 // refuses returns the reason why the user lacks the permission for a reference, or an empty
@@ -53,7 +48,7 @@ func (a *authorizer) refuses(ctx context.Context, resource Resource, q *question
 	for key, values := range user.Extra {
 		extra[key] = authorizationv1.ExtraValue(values)
 	}
-	review, err := a.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	review, err := a.create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:   user.Username,
 		UID:    user.UID,
 		Groups: user.Groups,

@@ -51,7 +51,7 @@ func TestAuthorize(t *testing.T) {
 	} {
 		asked := &live{}
 		known := target(t, reference.Namespaced(secrets), holding(secret("default", "oven")), asked)
-		h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(&reviews{}, ""))))
+		h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize((&reviews{}).Create, ""))))
 		got := ask(t, h, request{pizza: pizza("margherita", "oven", "nails"), user: user})
 		if got != want {
 			t.Errorf("%s: got %s, want %s", user, got, want)
@@ -66,7 +66,7 @@ func TestAuthorize(t *testing.T) {
 func TestAuthorize_Review(t *testing.T) {
 	r := &reviews{}
 	known := target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{})
-	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf, reference.Authorize(r, "use"))))
+	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf, reference.Authorize(r.Create, "use"))))
 	want := `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[0].name: Forbidden: User "bob" cannot use resource "toppings" in API group "restaurant.programming-kubernetes.info" at the cluster scope`
 	if got := ask(t, h, request{pizza: pizza("margherita", "tomato"), user: "bob", groups: []string{"guests"}}); got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -83,7 +83,7 @@ func TestAuthorize_Review(t *testing.T) {
 func TestAuthorize_OldReferences(t *testing.T) {
 	r := &reviews{}
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
-	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(r, ""))))
+	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(r.Create, ""))))
 	old := pizza("margherita", "new")
 	if got := ask(t, h, request{old: old, pizza: old, user: "bob"}); got != "allowed" || len(r.specs) > 0 {
 		t.Errorf("%s after %v", got, r.specs)
@@ -95,7 +95,7 @@ func TestAuthorize_OldReferences(t *testing.T) {
 
 func TestAuthorize_WithoutARequest(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
-	errs, err := reference.Exists(known, secretsOf, reference.Authorize(&reviews{}, ""))(t.Context(), pizza("x", "new"))
+	errs, err := reference.Exists(known, secretsOf, reference.Authorize((&reviews{}).Create, ""))(t.Context(), pizza("x", "new"))
 	if errs != nil || !isFinal(err) || !strings.Contains(err.Error(), "the context has no admission request") {
 		t.Errorf("got %v and %v", errs, err)
 	}

@@ -63,7 +63,7 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 	expect.NoError(t, err)
 	mux := http.NewServeMux()
 	mux.Handle("/exists", admission.NewHandler(s, admission.Validate(reference.Exists(known, secretsOfConfigMap,
-		reference.Authorize(client.AuthorizationV1().SubjectAccessReviews(), "get"),
+		reference.Authorize(client.AuthorizationV1().SubjectAccessReviews().Create, "get"),
 		reference.CrossNamespace(func(context.Context, string, cache.ObjectName) (bool, error) { return true, nil })))))
 	mux.Handle("/unused", admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*corev1.Secret](configMapsOf))))
 	url, ca := webhooktest.Serve(t, mux)

@@ -109,7 +109,7 @@ func Example_dynamic() {
 			return nil, nil, err
 		}
 		ovenOf := func(p *v1beta1.Pizza) []reference.Ref { return nil }
-		mayUse := reference.Authorize(users.AuthorizationV1().SubjectAccessReviews(), "get")
+		mayUse := reference.Authorize(users.AuthorizationV1().SubjectAccessReviews().Create, "get")
 		return admission.Validate(reference.Exists(known, ovenOf, mayUse)), webhook.Checks{"ovens": known.Ready}, nil
 	}
 	option, checks, err := setUp(&rest.Config{Host: "https://127.0.0.1:6443"})

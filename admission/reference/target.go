@@ -18,21 +18,13 @@ import (
 // functions with the same Target share its limit of live reads.
 type Target struct {
 	resource Resource
-	get      Getter
+	get      func(ctx context.Context, namespace, name string) error
 	rate     *rate.Limiter
 	source   source
 
 	mu    sync.RWMutex
 	known map[cache.ObjectName]struct{}
 }
-
-// Getter reads one object from the API server. It returns nil if the object exists, and an error
-// that [k8s.io/apimachinery/pkg/api/errors.IsNotFound] recognizes if it does not. The namespace is
-// empty for a cluster-scoped resource.
-//
-// A Getter must bypass all caches, with an empty resourceVersion instead of "0", return when the
-// context is done, and be safe for concurrent use.
-type Getter func(ctx context.Context, namespace, name string) error
 
 // The limits of a Target's live reads. A user who exhausts them with nonexistent names delays only checks
 // of targets that are missing from the informer, or all checks while the informer's watch is broken.
@@ -43,13 +35,18 @@ const (
 
 // NewTarget returns a Target of the resource. The Target registers an event handler with the
 // informer, which you start, and uses 62 bytes of memory to remember the name of each object. If a
-// name is missing from the informer, or the informer may be outdated, the Getter queries the API
-// server; see [Metadata]. A request that would wait for the limit of these queries for longer than the time
-// limit of [Exists] is left undecided with code 429.
+// name is missing from the informer, or the informer may be outdated, get reads the object from the
+// API server; see [Metadata]. A request that would wait for the limit of these reads for longer than the
+// time limit of [Exists] is left undecided with code 429.
+//
+// The function get returns nil if the object exists, and an error that
+// [k8s.io/apimachinery/pkg/api/errors.IsNotFound] recognizes if it does not. The namespace is empty for a
+// cluster-scoped resource. The function must bypass all caches, with an empty resourceVersion instead of
+// "0", return when the context is done, and be safe for concurrent use.
 //
 // NewTarget returns an error if the informer was not created by [NewInformer] or rejects the event
 // handler.
-func NewTarget(resource Resource, informer Informer, get Getter) (*Target, error) {
+func NewTarget(resource Resource, informer Informer, get func(ctx context.Context, namespace, name string) error) (*Target, error) {
 	t := &Target{
 		resource: resource, get: get,
 		rate: rate.NewLimiter(readsPerSecond, readBurst), known: map[cache.ObjectName]struct{}{},
@@ -104,9 +101,9 @@ func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, error) 
 	return err == nil, err
 }
 
-// Metadata returns a [Getter] that reads only the metadata of an object. Create the client with
-// [metadata.NewForConfig].
-func Metadata(client metadata.Interface, resource schema.GroupVersionResource) Getter {
+// Metadata returns a function for [NewTarget] that reads only the metadata of an object. Create the
+// client with [metadata.NewForConfig].
+func Metadata(client metadata.Interface, resource schema.GroupVersionResource) func(ctx context.Context, namespace, name string) error {
 	return func(ctx context.Context, namespace, name string) error {
 		_, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 		return err

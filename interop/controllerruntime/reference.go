@@ -41,7 +41,7 @@ func Informer(ctx context.Context, c cache.Informers, obj client.Object) (refere
 // Getter returns the live read of [reference.NewTarget]: it reads the metadata of
 // objects of a kind. The reader must read from the API server, as a manager's
 // GetAPIReader does, and not from the cache that is to be confirmed.
-func Getter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
+func Getter(live client.Reader, kind schema.GroupVersionKind) func(ctx context.Context, namespace, name string) error {
 	return func(ctx context.Context, namespace, name string) error {
 		obj := &metav1.PartialObjectMetadata{}
 		obj.SetGroupVersionKind(kind)
@@ -49,18 +49,14 @@ func Getter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
 	}
 }
 
-// AccessReviews returns a client as [reference.Authorize] takes it. Its scheme must
-// know authorization.k8s.io/v1, as that of client-go does.
-func AccessReviews(c client.Writer) reference.AccessReviews {
-	return accessReviews{c}
-}
-
-type accessReviews struct{ client client.Writer }
-
-func (a accessReviews) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
-	answer := review.DeepCopy()
-	if err := a.client.Create(ctx, answer, &client.CreateOptions{Raw: &opts}); err != nil {
-		return nil, err
+// CreateAccessReview returns the function for [reference.Authorize] that creates reviews with a client.
+// The client's scheme must know authorization.k8s.io/v1, as that of client-go does.
+func CreateAccessReview(c client.Writer) func(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+	return func(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+		answer := review.DeepCopy()
+		if err := c.Create(ctx, answer, &client.CreateOptions{Raw: &opts}); err != nil {
+			return nil, err
+		}
+		return answer, nil
 	}
-	return answer, nil
 }

@@ -257,7 +257,7 @@ func TestAccessReviews_Client(t *testing.T) {
 	c, err := client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
 	expect.NoError(t, err)
 	for user, want := range map[string]bool{"ada": true, "bob": false} {
-		review, err := controllerruntime.AccessReviews(c).Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user}}, metav1.CreateOptions{})
+		review, err := controllerruntime.CreateAccessReview(c)(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user}}, metav1.CreateOptions{})
 		if err != nil || review.Status.Allowed != want {
 			t.Errorf("%s: got %v and %v", user, review, err)
 		}
@@ -273,7 +273,7 @@ func ExampleInformer() {
 		}
 		known, err := reference.NewTarget(reference.Namespaced(secretResource), secrets,
 			controllerruntime.Getter(apiReader, corev1.SchemeGroupVersion.WithKind("Secret")))
-		return known, reference.Authorize(controllerruntime.AccessReviews(writer), "get"), err
+		return known, reference.Authorize(controllerruntime.CreateAccessReview(writer), "get"), err
 	}
 	_, _, err := setUp(context.Background(), nil, nil, nil)
 	fmt.Println(err)

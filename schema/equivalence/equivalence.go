@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/schema"
 )
@@ -47,7 +48,7 @@ func Test(t *testing.T, before, after schema.Release, opts ...Option) {
 func Compare(ctx context.Context, before, after schema.Release, opts ...Option) (*Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c := &comparison{requests: 2000, users: []User{{}}, abort: cancel, found: map[signature]*Difference{}, declared: map[string]int{}}
+	c := &comparison{requests: 2000, users: []rest.ImpersonationConfig{{}}, abort: cancel, found: map[signature]*Difference{}, declared: map[string]int{}}
 	report, err := c.run(ctx, before, after, opts)
 	if err != nil {
 		return nil, fmt.Errorf("equivalence: %w", err)
@@ -134,7 +135,7 @@ const shrinkers = 2
 type comparison struct {
 	requests  int
 	seed      uint64
-	users     []User
+	users     []rest.ImpersonationConfig
 	samples   []map[string]any
 	stored    []map[string]any
 	expected  []expectation
@@ -174,14 +175,9 @@ func Seed(n uint64) Option {
 	return func(c *comparison) { c.seed = n }
 }
 
-// User is the sender of a request. The user without a name is an administrator.
-type User struct {
-	Name   string
-	Groups []string
-}
-
-// Users sets the users that send requests. The default is an administrator.
-func Users(users ...User) Option {
+// Users sets the users that send requests. The user without a name is an administrator, who is the
+// default.
+func Users(users ...rest.ImpersonationConfig) Option {
 	return func(c *comparison) {
 		if len(users) == 0 {
 			c.errorf("Users: expected at least one")
@@ -272,7 +268,7 @@ const (
 type Difference struct {
 	Kind      runtimeschema.GroupVersionKind
 	Operation Operation
-	User      User
+	User      rest.ImpersonationConfig
 	// Object is the body of the request, and Old is the object that it reads, replaces or deletes.
 	Object, Old   json.RawMessage
 	Before, After Response

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
@@ -275,7 +276,7 @@ func TestCompare_Declared(t *testing.T) {
 	plain := widgets(t, "")
 	never := "object.spec.class != 'huge'"
 	p := pair{limited(plain), policy(plain, "example.com", "widgets", both, "", "object.spec.size <= object.spec.limit", never), []equivalence.Option{
-		equivalence.Users(equivalence.User{Name: "alice", Groups: []string{"system:masters"}}),
+		equivalence.Users(rest.ImpersonationConfig{UserName: "alice", Groups: []string{"system:masters"}}),
 		equivalence.Expect("a widget needs a limit now", func(d equivalence.Difference) bool { return strings.Contains(d.After.Message, "no such key: limit") }),
 	}}
 	report := p.compare(t, 0, 1000)

@@ -28,8 +28,8 @@ func (r *Report) String() string {
 // String returns the request and both responses, as several lines.
 func (d Difference) String() string {
 	user := ""
-	if d.User.Name != "" {
-		user = " by " + d.User.Name
+	if d.User.UserName != "" {
+		user = " by " + d.User.UserName
 	}
 	s := fmt.Sprintf("%s %s%s", d.Operation, d.Kind.GroupVersion().String()+" "+d.Kind.Kind, user)
 	if d.Old != nil {

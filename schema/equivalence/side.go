@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/transport"
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/apiservertest"
@@ -209,7 +210,7 @@ type response struct {
 }
 
 // send sends a request.
-func (s *side) send(ctx context.Context, k *kind, op Operation, user User, namespace, name string, object map[string]any) (r response) {
+func (s *side) send(ctx context.Context, k *kind, op Operation, user rest.ImpersonationConfig, namespace, name string, object map[string]any) (r response) {
 	method, at := map[Operation]string{Read: http.MethodGet, Create: http.MethodPost, Update: http.MethodPut, UpdateStatus: http.MethodPut, Delete: http.MethodDelete}[op], k.path(namespace)
 	if op != Create {
 		at = path.Join(at, name)
@@ -230,13 +231,11 @@ func (s *side) send(ctx context.Context, k *kind, op Operation, user User, names
 		return response{fault: err}
 	}
 	request.Header.Set("Content-Type", runtime.ContentTypeJSON)
-	if user.Name != "" {
-		request.Header.Set("Impersonate-User", user.Name)
-		for _, group := range user.Groups {
-			request.Header.Add("Impersonate-Group", group)
-		}
+	client := *s.client
+	if user.UserName != "" {
+		client.Transport = transport.NewImpersonatingRoundTripper(transport.ImpersonationConfig(user), client.Transport)
 	}
-	answer, err := s.client.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		return response{fault: err}
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/internal/choices"
 	"github.com/crdkit/crdkit/internal/jsondiff"
@@ -26,8 +27,8 @@ import (
 type write struct {
 	kind      *kind
 	op        Operation
-	user      User
-	creator   User
+	user      rest.ImpersonationConfig
+	creator   rest.ImpersonationConfig
 	namespace string
 	name      string         // of a stored object; otherwise that of the worker
 	object    map[string]any // nil for a deletion
@@ -357,7 +358,7 @@ func jsonOf(object map[string]any) json.RawMessage {
 func (w *worker) cleanUp(ctx context.Context, created write) {
 	denied := false
 	for _, s := range w.sides {
-		r := s.send(ctx, created.kind, Delete, User{}, created.namespace, w.name(), nil)
+		r := s.send(ctx, created.kind, Delete, rest.ImpersonationConfig{}, created.namespace, w.name(), nil)
 		denied = denied || r.remains || !r.Allowed && r.code != http.StatusNotFound
 	}
 	if denied {
