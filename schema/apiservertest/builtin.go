@@ -238,6 +238,12 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	case *corev1.Namespace:
 		o.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
 		o.Status.Phase = corev1.NamespaceActive
+	case *corev1.Pod:
+		o.Status.Phase = corev1.PodPending
+	case *corev1.PersistentVolumeClaim:
+		o.Status.Phase = corev1.ClaimPending
+	case *corev1.PersistentVolume:
+		o.Status.Phase, o.Status.LastPhaseTransitionTime = corev1.VolumePending, new(metav1.Now())
 	case *corev1.Node: // kubernetes/plugin/pkg/admission/nodetaint/admission.go
 		notReady := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
 		if !slices.ContainsFunc(o.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&notReady) }) {

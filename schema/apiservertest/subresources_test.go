@@ -10,6 +10,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -190,6 +191,18 @@ func others(t *testing.T, config *rest.Config) {
 	}
 	if got := node.Spec.Taints; len(got) != 1 || got[0].ToString() != "node.kubernetes.io/not-ready:NoSchedule" {
 		t.Errorf("the Node has the taints %v, want that it is not ready", got)
+	}
+	pod, err := core.Pods("default").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	storage := corev1.ResourceList{corev1.ResourceStorage: quantity.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim, err := core.PersistentVolumeClaims("default").Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: storage}}}, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	source := corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/a"}}
+	volume, err := core.PersistentVolumes().Create(t.Context(), &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{AccessModes: modes, Capacity: storage, PersistentVolumeSource: source}}, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	if got := fmt.Sprint(pod.Status.Phase, claim.Status.Phase, volume.Status.Phase); got != "PendingPendingPending" || volume.Status.LastPhaseTransitionTime == nil {
+		t.Errorf("the Pod, the claim and the volume are %s, since %v", got, volume.Status.LastPhaseTransitionTime)
 	}
 	// As some programs ask whether a cluster is there.
 	var index struct{ Paths []string }
