@@ -280,10 +280,9 @@ func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorLis
 		validateAdmission(obj, s.expressions)...)
 }
 
-func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return append(
-		validation.ValidateObjectMetaAccessorUpdate(obj.(metav1.Object), old.(metav1.Object), field.NewPath("metadata")),
-		validateAdmission(obj, s.expressions)...)
+// ValidateUpdate leaves the metadata to rest.ValidateUpdate.
+func (s strategy) ValidateUpdate(_ context.Context, obj, _ runtime.Object) field.ErrorList {
+	return validateAdmission(obj, s.expressions)
 }
 
 // fieldOf returns a field of an object, or the zero Value.

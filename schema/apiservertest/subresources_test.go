@@ -2,6 +2,7 @@ package apiservertest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -203,6 +204,15 @@ func others(t *testing.T, config *rest.Config) {
 	expect.NoError(t, err)
 	if got := fmt.Sprint(pod.Status.Phase, claim.Status.Phase, volume.Status.Phase); got != "PendingPendingPending" || volume.Status.LastPhaseTransitionTime == nil {
 		t.Errorf("the Pod, the claim and the volume are %s, since %v", got, volume.Status.LastPhaseTransitionTime)
+	}
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"example.com/a"}}}
+	_, err = core.ConfigMaps("default").Create(t.Context(), held, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	expect.NoError(t, core.ConfigMaps("default").Delete(t.Context(), name, metav1.DeleteOptions{}))
+	held.Finalizers = append(held.Finalizers, "example.com/b")
+	_, err = core.ConfigMaps("default").Update(t.Context(), held, metav1.UpdateOptions{})
+	if status, ok := errors.AsType[*apierrors.StatusError](err); !ok || len(status.ErrStatus.Details.Causes) != 1 {
+		t.Errorf("got %#v, want one cause, that there is a new finalizer", err)
 	}
 	// As some programs ask whether a cluster is there.
 	var index struct{ Paths []string }
