@@ -141,7 +141,7 @@ func (i scaleInfo) UpdatedObject(ctx context.Context, old runtime.Object) (runti
 type scaleConverter struct{ managedfields.TypeConverter }
 
 func (c scaleConverter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	if _, ok := obj.(*autoscalingv1.Scale); ok {
+	if obj.GetObjectKind().GroupVersionKind() == autoscalingv1.SchemeGroupVersion.WithKind("Scale") {
 		return managedfields.NewDeducedTypeConverter().ObjectToTyped(obj, opts...)
 	}
 	return c.TypeConverter.ObjectToTyped(obj, opts...)

@@ -86,6 +86,15 @@ func scale(t *testing.T, config *rest.Config) {
 			if got := replicas(t, client, name); got != "5, generation 3, owned by patcher" {
 				t.Errorf("after the patch: %s", got)
 			}
+			applied := testobj.Parse(t, `{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: `+name+`}, spec: {replicas: 6}}`)
+			if _, err = client.Apply(t.Context(), name, applied, metav1.ApplyOptions{FieldManager: "applier"}, "scale"); !apierrors.IsConflict(err) {
+				t.Errorf("got %v, want a conflict with patcher", err)
+			}
+			_, err = client.Apply(t.Context(), name, applied, metav1.ApplyOptions{FieldManager: "applier", Force: true}, "scale")
+			expect.NoError(t, err)
+			if got := replicas(t, client, name); got != "6, generation 4, owned by applier" {
+				t.Errorf("after the apply: %s", got)
+			}
 			_, err = client.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"replicas":-1}}`), metav1.PatchOptions{}, "scale")
 			if want := `Scale.autoscaling "` + name + `" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0`; err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
