@@ -80,6 +80,7 @@ func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 		s.AddKnownTypeWithName(gv.WithKind(kind), obj)
 		s.AddKnownTypeWithName(internal.WithKind(kind), obj)
 		s.AddTypeDefaultingFunc(obj, setDefaults)
+		addSelectors(s, gv.WithKind(kind), obj)
 	}
 	apistorage.AddScale(s)
 	metav1.AddToGroupVersion(s, gv)
@@ -175,20 +176,20 @@ func newStore(s *runtime.Scheme, options restOptions, expressions *environment.E
 	namespaced := !slices.Contains(clusterScoped, gvk.Kind)
 	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, kind: gvk, namespaced: namespaced, expressions: expressions}
 	resource := schema.GroupResource{Group: gvk.Group, Resource: plural}
+	attrs := withSelectable(storage.DefaultNamespaceScopedAttr)
+	if !namespaced {
+		attrs = withSelectable(storage.DefaultClusterScopedAttr)
+	}
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) },
 		NewListFunc:               func() runtime.Object { return reflect.New(list).Interface().(runtime.Object) },
 		DefaultQualifiedResource:  resource,
 		SingularQualifiedResource: schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind)},
 		PredicateFunc: func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
-			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: storage.DefaultNamespaceScopedAttr}
+			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attrs}
 		},
 		CreateStrategy: strategy, UpdateStrategy: strategy, DeleteStrategy: strategy, ResetFieldsStrategy: strategy,
 		TableConvertor: rest.NewDefaultTableConvertor(resource),
-	}
-	attrs := storage.DefaultNamespaceScopedAttr
-	if !namespaced {
-		attrs = storage.DefaultClusterScopedAttr
 	}
 	return store, store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attrs})
 }
