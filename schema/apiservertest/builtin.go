@@ -10,6 +10,7 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -95,6 +96,9 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	types := newScheme(gv)
 	codecs := serializer.NewCodecFactory(types, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 	options.codec, options.uncached = codecs.LegacyCodec(gv), true
+	if gv == eventsv1.SchemeGroupVersion {
+		options.codec = eventCodec{serializer.NewCodecFactory(newScheme(corev1.SchemeGroupVersion)).LegacyCodec(corev1.SchemeGroupVersion)}
+	}
 	storages := map[string]rest.Storage{}
 	served := map[string][]string{}
 	known := clientKinds().KnownTypes(gv)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -71,7 +72,7 @@ func newRESTOptions(ctx context.Context, client *kubernetes.Client) restOptions 
 
 // keyPrefix returns the part of a resource's keys between the prefix and the namespace.
 func keyPrefix(resource schema.GroupResource) string {
-	if resource.Group == "" {
+	if resource.Group == "" || resource.Group == eventsv1.GroupName {
 		return resource.Resource
 	}
 	return resource.Group + "/" + resource.Resource
