@@ -158,11 +158,12 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 
 // addStorages adds the storages of a kind and of its subresources.
 func (s *Server) addStorages(ctx context.Context, all map[string]rest.Storage, store *registry.Store, gvk schema.GroupVersionKind, resource string) {
-	all[resource] = store
+	named := namedStore{store, gvk.Kind}
+	all[resource] = named
 	switch gvk.Kind {
 	case "Namespace":
 		store.ShouldDeleteDuringUpdate = shouldDeleteNamespace
-		all[resource] = namespaceREST{store, s, ctx}
+		all[resource] = namespaceREST{named, s, ctx}
 	case "Pod":
 		all[resource+"/binding"] = bindingREST{store}
 	}
@@ -174,6 +175,19 @@ func (s *Server) addStorages(ctx context.Context, all map[string]rest.Storage, s
 	if replicas, _, _ := scalable(store.New()); replicas != nil {
 		all[resource+"/scale"] = scaleREST{store, gvk.GroupVersion()}
 	}
+}
+
+// namedStore is the storage of a kind that may have a short name.
+type namedStore struct {
+	*registry.Store
+	kind string
+}
+
+func (s namedStore) ShortNames() []string {
+	if name := shortNames[s.kind]; name != "" {
+		return []string{name}
+	}
+	return nil
 }
 
 func newStore(s *runtime.Scheme, options restOptions, expressions *environment.EnvSet, gvk schema.GroupVersionKind, plural string, t, list reflect.Type) (*registry.Store, error) {

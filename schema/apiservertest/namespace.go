@@ -23,7 +23,7 @@ import (
 // namespaceREST deletes a namespace when what is in it has gone, as kube-apiserver
 // (kubernetes/pkg/registry/core/namespace/storage/storage.go) and the namespace controller do.
 type namespaceREST struct {
-	*registry.Store
+	namedStore
 	server *Server
 	done   context.Context
 }

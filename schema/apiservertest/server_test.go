@@ -420,6 +420,7 @@ func TestServer_Kubectl(t *testing.T) {
 	run("FIELD: replicas <integer>", "explain", "crontab.spec.replicas")
 	run("crontab.stable.example.com/a", "get", "crontabs", "-o", "name")
 	run("deployments", "api-resources")
+	run("No resources found", "get", "po,svc,deploy")
 	run(`crontab.stable.example.com "a" deleted`, "delete", "crontab", "a")
 }
 
