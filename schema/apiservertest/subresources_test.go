@@ -214,6 +214,9 @@ func others(t *testing.T, config *rest.Config) {
 	if got := fmt.Sprint(pod.Status.Phase, claim.Status.Phase, volume.Status.Phase); got != "PendingPendingPending" || volume.Status.LastPhaseTransitionTime == nil {
 		t.Errorf("the Pod, the claim and the volume are %s, since %v", got, volume.Status.LastPhaseTransitionTime)
 	}
+	if err := core.RESTClient().Delete().Resource("namespaces").Param("labelSelector", "a=none").Do(t.Context()).Error(); !apierrors.IsMethodNotSupported(err) {
+		t.Errorf("got %v, want that all namespaces cannot be deleted at once", err)
+	}
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"example.com/a"}}}
 	_, err = core.ConfigMaps("default").Create(t.Context(), held, metav1.CreateOptions{})
 	expect.NoError(t, err)
