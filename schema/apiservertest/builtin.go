@@ -34,6 +34,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/client-go/applyconfigurations"
+	restclient "k8s.io/client-go/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crdkit/crdkit/internal/apistorage"
@@ -115,7 +116,7 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 		}
 		all[gv.WithKind(kind)] = store
 		served[plural.Resource] = []string{gv.String()}
-		s.addStorages(ctx, storages, store, gv.WithKind(kind), plural.Resource)
+		s.addStorages(ctx, config.LoopbackClientConfig, storages, store, gv.WithKind(kind), plural.Resource)
 	}
 	var converter managedfields.TypeConverter = scaleConverter{applyconfigurations.NewTypeConverter(types)}
 	if gv.Group == authorizationv1.GroupName {
@@ -157,13 +158,13 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 }
 
 // addStorages adds the storages of a kind and of its subresources.
-func (s *Server) addStorages(ctx context.Context, all map[string]rest.Storage, store *registry.Store, gvk schema.GroupVersionKind, resource string) {
+func (s *Server) addStorages(ctx context.Context, client *restclient.Config, all map[string]rest.Storage, store *registry.Store, gvk schema.GroupVersionKind, resource string) {
 	named := namedStore{store, gvk.Kind}
 	all[resource] = named
 	switch gvk.Kind {
 	case "Namespace":
 		store.ShouldDeleteDuringUpdate = shouldDeleteNamespace
-		all[resource] = namespaceREST{named, s, ctx}
+		all[resource] = namespaceREST{named, s, client, ctx}
 	case "Pod":
 		all[resource+"/binding"] = bindingREST{store}
 	}

@@ -54,10 +54,12 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.faults.serve(f.server, w, r)
 }
 
-// get returns the response to a GET request that does not wait.
+// get returns the response to a GET request of the server itself that does not wait.
 func (f *front) get(ctx context.Context, path string) *httptest.ResponseRecorder {
 	response := httptest.NewRecorder()
-	f.server.ServeHTTP(response, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	request.Header.Set("Authorization", "Bearer "+f.internal)
+	f.server.ServeHTTP(response, request)
 	return response
 }
 

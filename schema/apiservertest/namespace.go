@@ -3,6 +3,7 @@ package apiservertest
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	restclient "k8s.io/client-go/rest"
 )
 
 // namespaceREST deletes a namespace when what is in it has gone, as kube-apiserver
@@ -27,6 +29,7 @@ import (
 type namespaceREST struct {
 	namedStore
 	server *Server
+	client *restclient.Config
 	done   context.Context
 }
 
@@ -72,7 +75,9 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 // then the namespace, which its spec.finalizers keep until then.
 func (r namespaceREST) empty(key, name string) {
 	ctx := genericapirequest.WithNamespace(r.done, metav1.NamespaceNone)
-	_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+	// In a bubble, a finalizer may keep something for hours.
+	backoff := wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.1, Steps: math.MaxInt, Cap: 5 * time.Second}
+	_ = backoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		left, err := r.deleteContent(ctx, name)
 		return err == nil && left == 0, nil
 	})
@@ -95,11 +100,11 @@ func shouldDeleteNamespace(ctx context.Context, key string, obj, existing runtim
 
 // deleteContent returns how many objects are left.
 func (r namespaceREST) deleteContent(ctx context.Context, namespace string) (left int64, err error) {
-	discover, err := discovery.NewDiscoveryClientForConfig(r.server.config)
+	discover, err := discovery.NewDiscoveryClientForConfig(r.client)
 	if err != nil {
 		return 0, err
 	}
-	client, err := dynamic.NewForConfig(r.server.config)
+	client, err := dynamic.NewForConfig(r.client)
 	if err != nil {
 		return 0, err
 	}

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/apis/audit"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/dynamic"
@@ -341,10 +343,18 @@ func TestServer_NamespaceDeletion(t *testing.T) {
 }
 
 // A namespace that another request deletes once more, or labels, while it is being emptied is
-// there until it is empty, and the next one of its name stays.
+// there until it is empty, and the next one of its name stays. The requests that empty it are those of no client.
 func TestServer_NamespaceTerminating(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		core := kubernetes.NewForConfigOrDie(apiservertest.Start(t).Config()).CoreV1()
+		requests := map[string]int{}
+		var mu sync.Mutex
+		s := apiservertest.Start(t, apiservertest.Audit(func(e *audit.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			requests[e.Verb+" "+e.RequestURI]++
+		}))
+		fault := s.Inject(apiservertest.Fault{Verb: "deletecollection", Err: apierrors.NewInternalError(errors.New("fault"))})
+		core := kubernetes.NewForConfigOrDie(s.Config()).CoreV1()
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
 		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}
 		_, err := core.Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
@@ -373,6 +383,16 @@ func TestServer_NamespaceTerminating(t *testing.T) {
 		time.Sleep(time.Second)
 		_, err = core.Namespaces().Get(t.Context(), "team", metav1.GetOptions{})
 		expect.NoError(t, err)
+		mu.Lock()
+		defer mu.Unlock()
+		delete(requests, "get /api/v1/namespaces/team")
+		want := map[string]int{
+			"create /api/v1/namespaces": 2, "delete /api/v1/namespaces/team": 2, "patch /api/v1/namespaces/team": 1,
+			"create /api/v1/namespaces/team/configmaps": 1, "patch /api/v1/namespaces/team/configmaps/held": 1,
+		}
+		if diff := cmp.Diff(want, requests); diff != "" || fault.Failed() > 0 {
+			t.Errorf("%d requests met the fault, audited (-want +got):\n%s", fault.Failed(), diff)
+		}
 	})
 }
 
