@@ -235,13 +235,16 @@ func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.kind.GroupVersion().String()): fieldpath.NewSet(fieldpath.MakePathOrDie(reset))}
 }
 
-func (strategy) AllowCreateOnUpdate(context.Context) bool                  { return false }
 func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
 func (s strategy) NamespaceScoped() bool { return s.namespaced }
+
+func (s strategy) AllowCreateOnUpdate(context.Context) bool {
+	return slices.Contains(upserted, s.kind.Kind)
+}
 
 func (s strategy) AllowUnconditionalUpdate(context.Context) bool {
 	return !slices.Contains(conditional, s.kind.Kind)

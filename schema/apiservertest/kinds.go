@@ -42,6 +42,12 @@ var shortNames = map[string]string{
 	"Service": "svc", "ServiceAccount": "sa", "StatefulSet": "sts", "StorageClass": "sc", "VolumeAttributesClass": "vac",
 }
 
+// upserted are the built-in kinds of which an update creates an object that does not exist
+// (kubernetes/pkg/registry, AllowCreateOnUpdate).
+var upserted = []string{
+	"ClusterRole", "ClusterRoleBinding", "Endpoints", "Event", "Lease", "LimitRange", "Role", "RoleBinding", "RuntimeClass", "Service",
+}
+
 // conditional are the built-in kinds whose updates need a resourceVersion
 // (kubernetes/pkg/registry, AllowUnconditionalUpdate).
 var conditional = []string{

@@ -10,6 +10,7 @@ import (
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -225,6 +226,15 @@ func others(t *testing.T, config *rest.Config) {
 	_, err = core.ConfigMaps("default").Update(t.Context(), held, metav1.UpdateOptions{})
 	if status, ok := errors.AsType[*apierrors.StatusError](err); !ok || len(status.ErrStatus.Details.Causes) != 1 {
 		t.Errorf("got %#v, want one cause, that there is a new finalizer", err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err = core.ServiceAccounts("default").Update(t.Context(), account, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want not found", err)
+	}
+	rbac := kubernetes.NewForConfigOrDie(config).RbacV1()
+	role, err := rbac.Roles("default").Update(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.UpdateOptions{})
+	if err != nil || role.UID == "" {
+		t.Errorf("got %v, %v, want a new Role", role, err)
 	}
 	// As some programs ask whether a cluster is there.
 	var index struct{ Paths []string }
