@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +47,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		}
+	}
+	if strings.HasPrefix(r.URL.Path, "/openapi/") {
+		// A client may have all of the answer, and close the connection, before the handler returns. The server would log that.
+		r = r.WithContext(context.WithoutCancel(r.Context()))
 	}
 	if r.Header.Get("Authorization") == "Bearer "+f.internal {
 		f.server.ServeHTTP(w, r)
