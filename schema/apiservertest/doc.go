@@ -89,8 +89,8 @@
 // # Built-in kinds
 //
 // Clients can create, list, watch, patch and apply the stable kinds of Kubernetes, such as
-// Namespaces, Secrets, Pods, Deployments, Events and Leases, with metadata, generation and status
-// as in a cluster. They are served without the watch cache, and are neither validated nor
+// Namespaces, Secrets, Pods, Deployments, Events and Leases, with metadata, generation, status and
+// field selectors as in a cluster. They are served without the watch cache, and are neither validated nor
 // defaulted, because that code is in kube-apiserver itself, not in its libraries. There are
 // exceptions: webhook configurations and policies are defaulted, and their expressions are checked;
 // stringData of a Secret becomes data; a new Node has the taint not-ready; and deleting a namespace
@@ -102,9 +102,13 @@
 //
 // # Limitations
 //
-//   - Only the controllers of CRDs and namespaces run: no schedulers, and no garbage collector.
-//   - Quotas and aggregation are missing. Without [RBAC], every request is allowed.
-//   - Built-in kinds have no OpenAPI, and no subresources except status, scale and pods/binding.
+//   - Only the controllers of CRDs and namespaces run: no schedulers, no kubelets, and no garbage
+//     collector. A deleted Pod is gone at once, even if it is bound to a node, and so is a deleted
+//     Job, whose Pods a cluster orphans by default.
+//   - Quotas, aggregation and the group authentication.k8s.io are missing. Without [RBAC], every
+//     request is allowed.
+//   - Built-in kinds have no subresources except status, scale and pods/binding. They have no
+//     OpenAPI, so that MutatingAdmissionPolicies with an applyConfiguration fail for them.
 //   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
 //   - Creating an object within two seconds of its CRD is delayed by two seconds, as in a cluster
 //     (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go), unless the
