@@ -19,7 +19,10 @@ help: ## List the targets.
 DEMO = GOGC=400 bin/pizza-demo --operator bin/pizza-operator $(if $(KEEP),--keep)
 EMBEDDED_DEMO = kubectl=$$(hack/controlplane/kubectl.sh) && $(DEMO) --kubectl "$$kubectl"
 
+# Without inlining, compiling takes a quarter less time, and the demo a little more. If there is a control
+# plane, most packages are compiled already, with inlining.
 .PHONY: demo
+demo: export GOFLAGS += $(if $(wildcard $(CONTROLPLANE)/bin/.built),,-gcflags=all=-l)
 demo: demo-binaries ## Show the pizza operator on the API server's own code, without etcd. KEEP=1 leaves it running.
 	@$(EMBEDDED_DEMO)
 
