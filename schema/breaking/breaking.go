@@ -276,6 +276,9 @@ func (up *upgrade) objects(was, is *version) {
 			up.progress(change.Change)
 			s.prove(change)
 		}
+		if change.harmless && change.Proof == nil {
+			continue
+		}
 		change.Effect = change.effect()
 		if change.Unproven = change.Proof == nil && !change.merged && !change.certain; change.Unproven && up.ended() {
 			continue // the search was not completed

@@ -26,6 +26,9 @@ type change struct {
 	merged bool   // it is about how objects are merged, not about what they may be
 	// certain reports that it breaks what is there, whether or not an object is found.
 	certain bool
+	// harmless reports that it breaks nothing unless an object is found: an expression also fails if what a
+	// field is in is absent.
+	harmless bool
 	// updates reports that an update shows it, and creates that creating an object does, too.
 	updates, creates bool
 	created          bool // only creating an object shows it

@@ -213,36 +213,37 @@ func implies(was *structuralschema.Structural, v structuralschema.NestedValueVal
 // too, if optionalOldSelf is true.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 
+// creates reports whether a rule about updates is about objects that are created, too.
+func creates(rule apiextensionsv1.ValidationRule) bool { return ptr.Deref(rule.OptionalOldSelf, false) }
+
 // rules compares the CEL rules. A new message alone breaks nothing.
 func (c *comparison) rules(before, now *structuralschema.Structural, steps []string) {
 	for _, rule := range now.XValidations {
 		expression := strings.TrimSpace(rule.Rule)
 		if slices.ContainsFunc(before.XValidations, func(was apiextensionsv1.ValidationRule) bool {
-			return strings.TrimSpace(was.Rule) == expression && reflect.DeepEqual(was.OptionalOldSelf, rule.OptionalOldSelf)
-		}) || harmless(rule, before, now) {
+			return strings.TrimSpace(was.Rule) == expression && creates(was) == creates(rule)
+		}) {
 			continue
 		}
 		what := "there is a new rule: " + expression
-		if ptr.Deref(rule.OptionalOldSelf, false) {
+		if creates(rule) {
 			what = "there is a new rule with optionalOldSelf: " + expression
 		}
 		added := c.add(steps, what, "new and changed values that break it are refused")
-		added.rule = expression
+		added.rule, added.harmless = expression, harmless(rule, before, now)
 		if a := before.AdditionalProperties; a != nil && a.Structural != nil {
 			added.put = oddKeys
 		}
 		added.updates = oldSelf.MatchString(expression)
-		added.creates = !added.updates || ptr.Deref(rule.OptionalOldSelf, false)
+		added.creates = !added.updates || creates(rule)
 		if !added.creates {
 			added.Why = "updates that break it are refused"
 		}
 		if rule.FieldPath != "" {
 			added.shown |= inside
 		}
-		if message := strings.TrimSpace(rule.Message); message != "" {
-			added.says = message
-		} else if rule.MessageExpression == "" {
-			added.says = expression
+		if rule.MessageExpression == "" {
+			added.says = cmp.Or(strings.TrimSpace(rule.Message), expression)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (c *comparison) decide(begin int, was, is *structuralschema.Structural) {
 			refused := slices.DeleteFunc(slices.Clone(values), func(value any) bool { return !added.refuses(is, value) })
 			added.narrow, added.put = nil, func(any) []any { return refused }
 			return len(refused) == 0
-		case added.strings == nil || was.Type != "string" || is.Type != "string":
+		case added.strings == nil || was.Type != "string" && !was.XIntOrString:
 			return false
 		}
 		refused, decided := beyond(texts{v.Pattern, ptr.Deref(v.MinLength, -1), ptr.Deref(v.MaxLength, -1)}, *added.strings)

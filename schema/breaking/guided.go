@@ -256,6 +256,9 @@ func (e *editor) lists(list []any, s *structuralschema.Structural, steps []strin
 		all = append(all, append(slices.Clone(list), value))
 	}
 	if n := len(list); n > 0 {
+		for _, size := range e.numbers() {
+			all = append(all, slices.Repeat(list[:1], int(min(max(size, 0), maxSize))))
+		}
 		all = append(all, append(slices.Clone(list), list[n-1]), slices.Clone(list[:n-1]))
 	}
 	return all
@@ -281,10 +284,15 @@ func (e *editor) values(s *structuralschema.Structural, steps []string) (all []a
 		for _, text := range append(e.literals(), "x") {
 			all = append(all, text)
 		}
+		for _, n := range e.numbers() {
+			all = append(all, strings.Repeat("x", int(min(max(n, 0), maxSize))))
+		}
 	case s.Type == "boolean":
 		all = append(all, true, false)
-	case s.Type == "integer", s.XIntOrString:
-		all = append(all, int64(0), int64(1), int64(2))
+	case s.Type == "integer", s.Type == "number", s.XIntOrString:
+		for _, n := range append([]int64{0, 1, 2}, e.numbers()...) {
+			all = append(all, n)
+		}
 	}
 	return all
 }
@@ -294,6 +302,24 @@ func (e *editor) literals() (all []string) {
 	for _, text := range quoted.FindAllString(e.rules, -1) {
 		if text = text[1 : len(text)-1]; !slices.Contains(all, text) {
 			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// maxSize is up to which size strings and lists are made because a rule has the number.
+const maxSize = 300
+
+var number = regexp.MustCompile(`\b\d{1,18}\b`)
+
+// numbers returns the numbers in the rules, but not in strings, and those next to them.
+func (e *editor) numbers() (all []int64) {
+	for _, text := range number.FindAllString(quoted.ReplaceAllString(e.rules, ""), -1) {
+		n, _ := strconv.ParseInt(text, 10, 64) // it has few digits
+		for _, n := range []int64{n + 1, n, n - 1} {
+			if !slices.Contains(all, n) {
+				all = append(all, n)
+			}
 		}
 	}
 	return all

@@ -13,8 +13,8 @@ import (
 // A search is bounded by the number of objects, not by time: it finds the same on each machine. Each
 // thousand bytes of an object count as another one.
 const (
-	// guidedTries is how many objects are judged from the least object on, certainTries if the change
-	// is reported without a proof, too, and sampleTries from a sample on.
+	// guidedTries is how many objects are judged from the least object on, certainTries if a proof does not
+	// matter or is not likely, and sampleTries from a sample on.
 	guidedTries, certainTries, sampleTries = 600, 60, 30
 	// pairObjects is of how many objects updates are made.
 	pairObjects = 40
@@ -75,7 +75,7 @@ func (s *search) construct(c *change) (v verdict) {
 			return v
 		}
 	}
-	if c.certain {
+	if c.certain || c.harmless {
 		return s.guided(c, object, certainTries)
 	}
 	return s.guided(c, object, guidedTries)

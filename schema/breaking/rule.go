@@ -49,7 +49,7 @@ func harmless(rule apiextensionsv1.ValidationRule, was, is *structuralschema.Str
 	}
 	return slices.ContainsFunc(was.XValidations, func(old apiextensionsv1.ValidationRule) bool {
 		other := s.rule(old)
-		return other != nil && reflect.DeepEqual(old.OptionalOldSelf, rule.OptionalOldSelf) &&
+		return other != nil && creates(old) == creates(rule) &&
 			debug.ToDebugString(other.NativeRep().Expr()) == debug.ToDebugString(simple.NativeRep().Expr())
 	})
 }
