@@ -193,10 +193,17 @@ func TestCompare_FindsMistakes(t *testing.T) {
 	ofWidgets := func(operations, more string, expressions ...string) schema.Release {
 		return policy(plain, "example.com", "widgets", operations, more, expressions...)
 	}
+	capped := func(expression string) schema.Release {
+		r := ofWidgets(both, "paramKind: {apiVersion: v1, kind: ConfigMap},", expression)
+		r.Manifests["policy.yaml"] = []byte(strings.Replace(string(r.Manifests["policy.yaml"]), "validationActions", "paramRef: {name: cap, namespace: default, parameterNotFoundAction: Deny}, validationActions", 1))
+		r.Manifests["cap.yaml"] = []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: cap, namespace: default}, data: {max: '700'}}")
+		return r
+	}
 	short := slices.DeleteFunc(securing(), func(e string) bool { return strings.Contains(e, "initContainers") })
 	for name, p := range map[string]pair{
 		"a forgotten has":                      {limited(plain), ofWidgets(both, "", "object.spec.size <= object.spec.limit"), nil},
 		"less for at most":                     {limited(plain), ofWidgets(both, "", "!has(object.spec.limit) || object.spec.size < object.spec.limit"), nil},
+		"less for at most a parameter":         {capped("object.spec.size <= int(params.data.max)"), capped("object.spec.size < int(params.data.max)"), nil},
 		"no init containers":                   {secured(), policy(nil, "apps", "deployments", both, "", short...), deployments(t)},
 		"no check of null":                     {fixed(plain), ofWidgets(both, "", "object.spec.class == oldObject.spec.class"), nil},
 		"only creations":                       {limited(plain), ofWidgets("CREATE", "", atMost), nil},

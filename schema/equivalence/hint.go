@@ -3,6 +3,7 @@ package equivalence
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -41,15 +42,7 @@ func expressionHints(expression string, within ...string) (hints []hint) {
 			case ast.SelectKind:
 				h.name(part.AsSelect().FieldName())
 			case ast.LiteralKind:
-				switch v := part.AsLiteral().Value().(type) {
-				case string:
-					h.values = append(h.values, v)
-					h.name(v)
-				case int64:
-					h.around(v)
-				case float64:
-					h.values = append(h.values, v)
-				}
+				h.literal(part.AsLiteral().Value())
 			}
 		}
 		if len(h.names) > 0 {
@@ -70,6 +63,30 @@ func (h *hint) name(name string) {
 	name = generate.FieldName(name)
 	if !slices.Contains(h.names, name) && !slices.Contains([]string{"object", "oldObject", "spec", "status", "request", "metadata"}, name) {
 		h.names = append(h.names, name)
+	}
+}
+
+// literal adds a value with which an expression compares a field: a literal, or all that parameters have.
+func (h *hint) literal(value any) {
+	switch v := value.(type) {
+	case string:
+		h.values = append(h.values, v)
+		h.name(v)
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil { // of a ConfigMap
+			h.around(n)
+		}
+	case int64:
+		h.around(v)
+	case float64:
+		h.values = append(h.values, v)
+	case map[string]any:
+		for _, name := range sorted(v) {
+			h.literal(v[name])
+		}
+	case []any:
+		for _, item := range v {
+			h.literal(item)
+		}
 	}
 }
 

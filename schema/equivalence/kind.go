@@ -78,7 +78,11 @@ func (c *comparison) findKinds() error {
 		}
 		for _, m := range s.manifests {
 			for _, expression := range expressions(m.Object) {
-				c.rules.add(expressionHints(expression))
+				hints := expressionHints(expression)
+				for i := range hints {
+					hints[i].literal(s.parameters(m))
+				}
+				c.rules.add(hints)
 			}
 		}
 	}

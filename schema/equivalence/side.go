@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -197,6 +198,21 @@ func (s *side) checkBindings() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// parameters returns what the parameters of a policy have.
+func (s *side) parameters(policy manifest) (all []any) {
+	kind, _, _ := unstructured.NestedString(policy.Object, "spec", "paramKind", "kind")
+	for _, m := range s.manifests {
+		if m.GetKind() == kind {
+			object := maps.Clone(m.Object)
+			maps.DeleteFunc(object, func(name string, _ any) bool {
+				return name == "apiVersion" || name == "kind" || name == "metadata"
+			})
+			all = append(all, object)
+		}
+	}
+	return all
 }
 
 // response is what a client sees.
