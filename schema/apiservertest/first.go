@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/dynamic"
+	kjson "sigs.k8s.io/json"
 )
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
@@ -86,13 +87,26 @@ func serviceOf(u *unstructured.Unstructured) string {
 	return ""
 }
 
+// decode returns an error that names the field which is unknown or of another type.
+func decode(u *unstructured.Unstructured, into runtime.Object) error {
+	text, err := u.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	strict, err := kjson.UnmarshalStrict(text, into)
+	if err == nil && len(strict) > 0 {
+		err = runtime.NewStrictDecodingError(strict)
+	}
+	return err
+}
+
 // createDefinition stores a CRD with the status that the controllers of the server would set.
 // The times in the status are an hour ago, because the server delays creations for two seconds
 // after a CRD has been established
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
 func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured, stored []*unstructured.Unstructured, validate rest.ValidateObjectFunc) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, crd, true); err != nil {
+	if err := decode(u, crd); err != nil {
 		return nil, err
 	}
 	extensions.Scheme.Default(crd)
@@ -130,7 +144,7 @@ func established(crd *apiextensions.CustomResourceDefinition) *apiextensions.Cus
 func (s *Server) createBuiltin(ctx context.Context, u *unstructured.Unstructured) error {
 	store := s.builtins[u.GroupVersionKind()]
 	obj := store.New()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, obj, true); err != nil {
+	if err := decode(u, obj); err != nil {
 		return err
 	}
 	setDefaults(obj)
