@@ -80,6 +80,12 @@ func (e *editor) change(object map[string]any) bool {
 		return set(pick(e.random, []float64{0, -v, v + 1}))
 	case []any:
 		return set(e.resize(v, e.sizes(h, at)))
+	case map[string]any: // such as labels; elsewhere, the server prunes the key
+		texts := slices.DeleteFunc(slices.Clone(h.values), func(v any) bool { return !sameType(v, "") })
+		if len(texts) > 0 {
+			v[pick(e.random, texts).(string)] = pick(e.random, texts)
+			return true
+		}
 	}
 	return false
 }

@@ -40,8 +40,9 @@ func Test(t *testing.T, before, after schema.Release, opts ...Option) {
 //
 // The requests create, update and delete objects of all kinds that the releases define, and update their status; see also
 // [Stored]. The objects are generated from the schemas of both releases and from [Samples], and are then edited: one field
-// gets a constant that an expression compares it with, a value at a bound of the schema or next to it, the value of another
-// field, or no value; lists get longer or shorter. The requests depend on [Seed] only.
+// gets a constant of an expression or a value of its parameters, a value at a bound of the schema or next to it, the value of
+// another field, or no value; lists get longer or shorter, and maps get keys that an expression mentions. The requests depend
+// on [Seed] only.
 //
 // Compare returns an error if a release cannot be installed, if the releases do not define the same kinds, if a binding has
 // no parameters, or if a webhook gives no valid answer. The error names the release, the file, the object and the field.

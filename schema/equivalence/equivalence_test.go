@@ -230,6 +230,19 @@ func TestCompare_FindsMistakes(t *testing.T) {
 	}
 }
 
+// Labels get the keys that expressions mention.
+func TestCompare_KeysOfMaps(t *testing.T) {
+	t.Parallel()
+	plain := widgets(t, "")
+	large := "object.spec.size <= 10 || has(object.metadata.labels) && 'big' in object.metadata.labels"
+	p := pair{policy(plain, "example.com", "widgets", both, "", large+" && object.metadata.labels['big'] == 'yes'"), policy(plain, "example.com", "widgets", both, "", large), nil}
+	for seed := range uint64(tier.Pick(1, 3)) {
+		if report := p.compare(t, seed, 2000); len(report.Differences) == 0 {
+			t.Errorf("seed %d: no difference is found\n%s", seed, report)
+		}
+	}
+}
+
 // A policy, a rule or a mutation that decides as the webhook is found to be equivalent, whatever the seed.
 func TestCompare_AcceptsEquals(t *testing.T) {
 	plain := widgets(t, "")
@@ -374,6 +387,7 @@ func TestCompare_BadInput(t *testing.T) {
 		want  []string
 	}{
 		"an expression that does not compile": {edited("object.spec.size", "object.spec.size +"), nil, []string{"after: policy.yaml", "ValidatingAdmissionPolicy", "policy", "spec.validations[0].expression", "Syntax error"}},
+		"a field of another type":             {edited("spec: {", "spec: {failurePolicy: true, "), nil, []string{"after: policy.yaml: apiservertest: ValidatingAdmissionPolicy policy: json: cannot unmarshal bool", "spec.failurePolicy"}},
 		"a binding without its policy":        {edited("policyName: policy", "policyName: polcy"), nil, []string{`after: policy.yaml: ValidatingAdmissionPolicyBinding binding: spec.policyName: there is no ValidatingAdmissionPolicy "polcy"`}},
 		"a binding without parameters": {edited("spec: {", "spec: {paramKind: {apiVersion: v1, kind: ConfigMap}, "), nil,
 			[]string{"after: policy.yaml: ValidatingAdmissionPolicyBinding binding: spec.paramRef: expected a reference, because policy.yaml: ValidatingAdmissionPolicy policy has spec.paramKind"}},
