@@ -140,7 +140,9 @@ func (it *item) writeAll(ctx context.Context, s *side, after, before map[string]
 			written = out.Stored
 			it.see(written)
 		}
+		begin := len(it.found)
 		it.compare(Update, v, s, view{object: written}, view{object: out.Stored})
+		it.excuse(ctx, it.found[begin:], v, before[v])
 		if bytes.Equal(written, out.Stored) {
 			reads[v] = view{object: out.Object}
 		}
@@ -151,6 +153,28 @@ func (it *item) writeAll(ctx context.Context, s *side, after, before map[string]
 		}
 	}
 	return written, reads
+}
+
+// excuse changes the step of those findings of an update that one by a client of the old release has, too.
+func (it *item) excuse(ctx context.Context, updated []found, version string, before view) {
+	old := it.old[it.kind]
+	if len(updated) == 0 || !before.known() || before.err != nil || it.version != old.StorageVersion() {
+		return
+	}
+	out, err := it.write(ctx, old, version, before.object, it.stored)
+	if err != nil {
+		return
+	}
+	all := it.found
+	it.found = nil
+	it.compare(Update, version, old, view{object: it.stored}, view{object: out.Stored})
+	same := it.found
+	it.found = all
+	for i := range updated {
+		if slices.ContainsFunc(same, func(f found) bool { return f.cause == updated[i].cause }) {
+			updated[i].Step = Before
+		}
+	}
 }
 
 // refuse adds the error of an update, if there is one. Where the old release refuses the update of

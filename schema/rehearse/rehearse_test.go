@@ -172,6 +172,15 @@ func TestRun_ReportsEachStep(t *testing.T) {
 			newHook: none, objects: []string{job("x", "v1", `{"a":"1","b":"2"}`)},
 			want: []string{"Job.example.com v2: spec.b: removed in an update without a change (1 object)"},
 		},
+		"the old release loses the field as well": {
+			old: []string{"v1*: a, b, c", "v2: a, c"}, new: []string{"v1*: a, b, c", "v2: a"},
+			oldHook: none, newHook: none, objects: []string{job("x", "v1", `{"a":"1","b":"2","c":"3"}`)},
+			want: []string{
+				"Job.example.com v2: spec.b: removed before the upgrade (1 object)",
+				"Job.example.com v2: spec.c: removed after the upgrade (1 object)",
+				"Job.example.com v2: spec.c: removed in an update without a change (1 object)",
+			},
+		},
 		"the new storage version lacks a field": {
 			old: []string{"v1*: a, b", "v2: a"}, new: []string{"v1: a, b", "v2*: a"},
 			oldHook: none, newHook: none, objects: []string{job("x", "v1", `{"a":"1","b":"2"}`)},

@@ -21,8 +21,8 @@ const (
 	// Upgrade compares a read from the new release with the same read from the old release.
 	Upgrade Step = "upgrade"
 	// Update means that a client of the new release that writes an object back, in Version and
-	// without a change, loses fields that an update in the storage version preserves. The paths are
-	// those of the storage version.
+	// without a change, loses fields that an update in the storage version preserves, and that a client
+	// of the old release would not lose. The paths are those of the storage version.
 	Update Step = "update"
 	// Migration means that a client reads the object after it was written in the new storage version.
 	Migration Step = "migration"
