@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -270,14 +271,18 @@ func (cp *ControlPlane) shutdown() error {
 // file returns the path of a file in Dir.
 func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.dir, name) }
 
-// FreePort returns a port of 127.0.0.1 on which no process listens. One may before the caller
-// does.
-func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// FreePort returns a port of 127.0.0.1 on which no process listens. It is below those that the system
+// gives to connections, and to listeners that ask for any port, so it stays free until the caller listens
+// on it, also a second time.
+func FreePort() (port int, err error) {
+	for range 20 {
+		port = 20000 + rand.IntN(12000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	return 0, err
 }
 
 // lockedWriter lets both processes write to one writer.
