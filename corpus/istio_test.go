@@ -61,7 +61,7 @@ func istio(t *testing.T) *validated {
 }
 
 // unquoted matches errors with a value that is not quoted. With it, each value would be another difference.
-var unquoted = regexp.MustCompile(`(^invalid port name:).*|.*( is not a valid (?:IP|CIDR block)$)`)
+var unquoted = regexp.MustCompile(`(^(?:invalid port name|unsupported protocol):).*|.*( is not a valid (?:IP|CIDR block)$)`)
 
 // validateIstio decides as validate in pkg/webhooks/validation/server/server.go of Istio does. That joins the errors in the
 // order in which they are found, which differs from call to call.
@@ -138,6 +138,13 @@ var istioKnown = []difference{{
 	object: `{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"x","namespace":"default"},"spec":{"hosts":["a"],"ports":[{"name":"","number":1}]}}`,
 	cause:  "ValidatePortName in pkg/config/validation/validation.go; ports of ServiceEntry has rules about numbers only, unlike the ports of its endpoints",
 	client: "a ServiceEntry with a port name that is no DNS label is accepted, even an empty one",
+}, {
+	title:  "Protocol_IsUnsupported",
+	report: `unsupported protocol: `,
+	denies: goDenies,
+	object: `{"apiVersion":"networking.istio.io/v1","kind":"ServiceEntry","metadata":{"name":"x","namespace":"default"},"spec":{"hosts":["a"],"ports":[{"name":"a","number":1,"protocol":"a"}]}}`,
+	cause:  "ValidateProtocol in pkg/config/validation/validation.go; the protocol of a port of ServiceEntry has no rule, and is not an enum",
+	client: "a ServiceEntry is accepted with a port whose protocol Istio does not know",
 }, {
 	title:  "ExportTo_IsInvalid",
 	report: `valid DNS 1123 label is allowed as exportTo entry`,
