@@ -77,10 +77,11 @@ func (c *comparison) findKinds() error {
 			}
 		}
 		for _, m := range s.manifests {
+			parameters := s.parameters(m)
 			for _, expression := range expressions(m.Object) {
 				hints := expressionHints(expression)
 				for i := range hints {
-					hints[i].literal(s.parameters(m))
+					hints[i].literal(parameters)
 				}
 				c.rules.add(hints)
 			}

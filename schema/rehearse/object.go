@@ -165,11 +165,7 @@ func (it *item) excuse(ctx context.Context, updated []found, version string, bef
 	if err != nil {
 		return
 	}
-	all := it.found
-	it.found = nil
-	it.compare(Update, version, old, view{object: it.stored}, view{object: out.Stored})
-	same := it.found
-	it.found = all
+	same := it.changes(Update, version, old, it.stored, out.Stored)
 	for i := range updated {
 		if slices.ContainsFunc(same, func(f found) bool { return f.cause == updated[i].cause }) {
 			updated[i].Step = Before
@@ -224,20 +220,26 @@ func (it *item) compare(step Step, version string, s *side, before, after view) 
 		}
 		return
 	}
-	if bytes.Equal(before.object, after.object) {
-		return
+	it.found = append(it.found, it.changes(step, version, s, before.object, after.object)...)
+}
+
+// changes returns how an object differs from the one before.
+func (it *item) changes(step Step, version string, s *side, before, after []byte) (all []found) {
+	if bytes.Equal(before, after) {
+		return nil
 	}
 	var was, is map[string]any
-	_ = json.Unmarshal(before.object, &was) // both are results of package schema
-	_ = json.Unmarshal(after.object, &is)
+	_ = json.Unmarshal(before, &was) // both are results of package schema
+	_ = json.Unmarshal(after, &is)
 	in := s.Version(version)
 	if step == Update {
 		in = s.Version(s.StorageVersion())
 	}
 	for _, d := range differences(in.Structural(), was, is) {
 		c := cause{Kind: it.kind.String(), Step: step, Effect: d.effect, Version: version, Path: d.path}
-		it.found = append(it.found, found{cause: c, difference: d})
+		all = append(all, found{cause: c, difference: d})
 	}
+	return all
 }
 
 // fail adds the causes of an error, if there is one.

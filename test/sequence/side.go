@@ -178,7 +178,7 @@ func (n *names) normal(v any) any {
 	return v
 }
 
-// ofObject returns the object of a quoted JSON text as normal does, or the text if it is none.
+// ofObject applies normal to the object in a quoted JSON text. It returns other texts as they are.
 func (n *names) ofObject(quoted string) string {
 	var object map[string]any
 	if unquoted, err := strconv.Unquote(quoted); err != nil || json.Unmarshal([]byte(unquoted), &object) != nil {
