@@ -765,7 +765,7 @@ func TestHandler_NoUIDOfRequestBefore(t *testing.T) {
 	}
 }
 
-// FuzzHandler checks that any body gets an answer that can be read, and that a
+// FuzzHandler checks that any body gets an answer that can be read, whatever the handler has answered before, and that a
 // patch applies to the object that was sent.
 func FuzzHandler(f *testing.F) {
 	f.Add([]byte(request{object: pizza("v1beta1", `,"spec":{"toppings":[{"name":"a","quantity":2,"x":[1.0]}]}`)}.String()))
@@ -773,23 +773,30 @@ func FuzzHandler(f *testing.F) {
 	f.Add([]byte(request{operation: "DELETE", review: "v1beta1", old: pizza("v1beta1", "")}.String()))
 	f.Add([]byte(request{operation: "UPDATE", subresource: "status", object: `{"metadata":{"deletionTimestamp":"x"},"spec":1}`, old: `{"spec":1.0}`}.String()))
 	f.Add([]byte(request{operation: "CONNECT", kind: "Calzone", version: "v1alpha1", object: `{"metadata":{"labels":{"a":null},"managedFields":[{}]}}`}.String()))
-	h := admission.NewHandler(pizzaScheme(f), admission.ConvertWith(registry(f)),
-		admission.Mutate(addTomato),
-		admission.Mutate(label[*unstructured.Unstructured]),
-		admission.Mutate(label[*metav1.PartialObjectMetadata], admission.On(admissionv1.Connect, admissionv1.Update), admission.UnlessDeleting()),
-		admission.Mutate(label[*v1beta1.Pizza], admission.Subresource("status")),
-		admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
-			if _, err := admission.OldFrom[*unstructured.Unstructured](ctx); err != nil {
-				return nil, err
-			}
-			admission.RequestFrom(ctx)
-			return nil, nil
-		}, admission.IfChanged("spec", "metadata.labels")))
+	schema, versions := pizzaScheme(f), registry(f)
+	handler := func() http.Handler {
+		return admission.NewHandler(schema, admission.ConvertWith(versions),
+			admission.Mutate(addTomato),
+			admission.Mutate(label[*unstructured.Unstructured]),
+			admission.Mutate(label[*metav1.PartialObjectMetadata], admission.On(admissionv1.Connect, admissionv1.Update), admission.UnlessDeleting()),
+			admission.Mutate(label[*v1beta1.Pizza], admission.Subresource("status")),
+			admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+				if _, err := admission.OldFrom[*unstructured.Unstructured](ctx); err != nil {
+					return nil, err
+				}
+				admission.RequestFrom(ctx)
+				return nil, nil
+			}, admission.IfChanged("spec", "metadata.labels")))
+	}
+	h := handler()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := post(t, h, string(body))
 		answer := &admissionv1.AdmissionReview{}
 		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
 			t.Fatalf("%q is answered with %q: %v", body, w.Body, err)
+		}
+		if fresh := post(t, handler(), string(body)); fresh.Code != w.Code || fresh.Body.String() != w.Body.String() {
+			t.Errorf("%q is answered with %d %s, by a new handler with %d %s", body, w.Code, w.Body, fresh.Code, fresh.Body)
 		}
 		asked := &admissionv1.AdmissionReview{}
 		if w.Code != http.StatusOK || answer.Response.Patch == nil || json.Unmarshal(body, asked) != nil || asked.Request == nil {

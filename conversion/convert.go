@@ -79,13 +79,13 @@ func callFunction(ctx context.Context, s *step, in, out runtime.Object) error {
 	return s.function(ctx, in, out)
 }
 
-// release returns a converter to the pool after it has converted all of its objects. After
-// an error or a panic it is not released, because its state is unknown.
+// release returns a converter to the pool after it has converted all of its objects, without them: the
+// next request need not have any. After an error or a panic it is not released, because its state is unknown.
 func (r *Registry) release(c *converter) {
 	if c.largest > review.Small || cap(c.text) > review.Small { // must not stay
 		return
 	}
-	c.object = nil
+	c.object, c.objects = nil, c.objects[:0]
 	r.converters.Put(c)
 }
 

@@ -77,14 +77,16 @@ func TestHandler_AnswersInOrder(t *testing.T) {
 	}
 }
 
-// An empty list is converted.
+// An empty list is converted, and has none of the objects of the review before.
 func TestHandler_EmptyList(t *testing.T) {
 	h := conversion.NewHandler(registry(t, nil, nil))
-	for _, body := range []string{
+	full := question("v1", "v1beta1", pizza("v1beta1", `{"name":"a"}`, ""))
+	for _, body := range slices.Repeat([]string{
 		question("v1", "v1beta1"),
 		strings.Replace(question("v1", "v1beta1"), "[]", "null", 1),
 		strings.Replace(question("v1", "v1beta1"), `,"objects":[]`, "", 1),
-	} {
+	}, 10) { // the race detector has a pool forget
+		ask(t, h, full)
 		if answer := ask(t, h, body); answer.Response.Result.Status != "Success" || len(answer.Response.ConvertedObjects) != 0 || answer.Response.ConvertedObjects == nil {
 			t.Errorf("%s is answered with %+v", body, answer.Response)
 		}
@@ -218,18 +220,22 @@ func TestHandler_LargeObjectsAndLongLists(t *testing.T) {
 	}
 }
 
-// FuzzHandler checks that any body gets an answer that can be read, and that
-// converted objects have the version that was asked for.
+// FuzzHandler checks that any body gets an answer that can be read, whatever the handler has answered
+// before, and that converted objects have the version that was asked for.
 func FuzzHandler(f *testing.F) {
 	f.Add([]byte(question("v1", "v1beta1", pizza("v1alpha1", metadata, `,"spec":{"toppings":["tomato"]}`))))
 	f.Add([]byte(question("v1beta1", "v1alpha1", pizza("v1beta1", "", `,"spec":{"toppings":[{"name":"a","quantity":2}]}`), "{}")))
 	f.Add([]byte(question("v1", "v1beta1", pizza("v1alpha1", `{"labels":{"a":null},"labels":7}`, ""))))
+	f.Add([]byte(strings.Replace(question("v1", "v1beta1"), `"objects"`, `"others"`, 1)))
 	h := conversion.NewHandler(registry(f, nil, nil))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := post(t.Context(), h, string(body))
 		answer := &apiextensionsv1.ConversionReview{}
 		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
 			t.Fatalf("%q is answered with %q: %v", body, w.Body, err)
+		}
+		if fresh := post(t.Context(), conversion.NewHandler(registry(t, nil, nil)), string(body)); fresh.Code != w.Code || fresh.Body.String() != w.Body.String() {
+			t.Errorf("%q is answered with %d %s, by a new handler with %d %s", body, w.Code, w.Body, fresh.Code, fresh.Body)
 		}
 		if w.Code != http.StatusOK || answer.Response.Result.Status != "Success" {
 			return

@@ -67,7 +67,7 @@ func readRequest(req *review.Request, c *converter) (asked request, err error) {
 func (asked *request) readObjects(req *review.Request, c *converter) error {
 	cursor, n := &req.Cursor, 0
 	begin := cursor.Offset()
-	asked.parts, c.objects = nil, c.objects[:0]
+	asked.text, asked.parts, c.objects = nil, nil, c.objects[:0]
 	if cursor.Begins() == 'n' {
 		cursor.Value()
 		return nil
