@@ -1,6 +1,7 @@
 package equivalence
 
 import (
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -29,6 +30,26 @@ func (e *editor) edit(object map[string]any) map[string]any {
 				break
 			}
 		}
+	}
+	return object
+}
+
+// editStatus returns an object with another status, perhaps that of another object with one or two changes.
+func (e *editor) editStatus(object map[string]any) map[string]any {
+	statuses := *e
+	statuses.others = nil
+	for _, other := range append([]map[string]any{object}, e.others...) {
+		if status, ok := other["status"].(map[string]any); ok {
+			statuses.others = append(statuses.others, map[string]any{"status": status})
+		}
+	}
+	object = maps.Clone(object)
+	if len(statuses.others) > 0 {
+		from := statuses.others[0]
+		if object["status"] == nil || e.random.IntN(4) == 0 {
+			from = pick(e.random, statuses.others)
+		}
+		object["status"] = statuses.edit(from)["status"]
 	}
 	return object
 }

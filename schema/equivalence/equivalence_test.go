@@ -243,6 +243,21 @@ func TestCompare_KeysOfMaps(t *testing.T) {
 	}
 }
 
+// Objects get statuses before their specifications change.
+func TestCompare_Status(t *testing.T) {
+	t.Parallel()
+	plain := widgets(t, "")
+	frozen := func(expression string) schema.Release {
+		return policy(plain, "example.com", "widgets", "UPDATE", "", "!has(object.status) || !has(object.status.phase) || object.status.phase != 'done' || "+expression)
+	}
+	p := pair{frozen("object.spec.size == oldObject.spec.size"), frozen("object.spec.size >= oldObject.spec.size"), nil}
+	for seed := range uint64(tier.Pick(1, 3)) {
+		if report := p.compare(t, seed, 4000); len(report.Differences) == 0 {
+			t.Errorf("seed %d: no difference is found\n%s", seed, report)
+		}
+	}
+}
+
 // A policy, a rule or a mutation that decides as the webhook is found to be equivalent, whatever the seed.
 func TestCompare_AcceptsEquals(t *testing.T) {
 	plain := widgets(t, "")

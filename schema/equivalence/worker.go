@@ -68,12 +68,14 @@ func (w *worker) round(ctx context.Context) {
 	now := w.both(ctx, created, state{})
 	if now.same {
 		w.keep(k, now.object)
-		for range 3 {
+		for i := range 3 {
 			next := write{kind: k, op: Update, user: pick(w.random, w.users), creator: user, namespace: namespace, old: now.object}
-			if k.hasStatus && w.random.IntN(3) == 0 {
-				next.op = UpdateStatus
+			if k.hasStatus && w.random.IntN(2+i) == 0 {
+				next.op, next.object = UpdateStatus, e.editStatus(now.object)
+			} else {
+				next.object = e.edit(now.object)
 			}
-			if next.object = e.edit(now.object); w.random.IntN(8) == 0 {
+			if w.random.IntN(8) == 0 {
 				next.object = fresh
 			}
 			var ok bool
