@@ -27,8 +27,9 @@ type handler struct {
 	registry  *Registry
 	observers []func(Observation)
 	seed      maphash.Seed
-	late      sync.Map // hashes and desired versions of objects: see watch
 	areLate   atomic.Int64
+	mutex     sync.Mutex
+	late      map[any]int // conversions by the hash and the desired version of their objects: see watch
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers ConversionReviews
@@ -54,7 +55,7 @@ type handler struct {
 // NewHandler panics if [Registry.Check] without CRDs returns an error, so that mistakes are found
 // at startup.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
-	h := &handler{registry: r, seed: maphash.MakeSeed()}
+	h := &handler{registry: r, seed: maphash.MakeSeed(), late: map[any]int{}}
 	for _, opt := range opts {
 		opt(h)
 	}

@@ -18,15 +18,24 @@ import (
 // has not returned.
 func (h *handler) unreturned(objects []byte, to schema.GroupVersion) (failed schema.GroupVersionKind, err error) {
 	if h.areLate.Load() > 0 {
-		if _, late := h.late.Load(h.lateKey(objects, to)); late {
+		if h.addLate(objects, to, 0) > 0 {
 			return h.lateError(objects, to)
 		}
 	}
 	return failed, nil
 }
 
-func (h *handler) lateKey(objects []byte, to schema.GroupVersion) any {
-	return [2]any{maphash.Bytes(h.seed, objects), to}
+// addLate adds n to the number of conversions of some objects that are late, and returns it.
+func (h *handler) addLate(objects []byte, to schema.GroupVersion, n int) int {
+	key := [2]any{maphash.Bytes(h.seed, objects), to}
+	h.areLate.Add(int64(n))
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	late := h.late[key] + n
+	if h.late[key] = late; late == 0 {
+		delete(h.late, key)
+	}
+	return late
 }
 
 // watch watches the conversion of a request until end is called, which it returns. It logs one that is late by a second. Go
@@ -41,14 +50,12 @@ func (h *handler) watch(ctx context.Context, objects []byte, to schema.GroupVers
 		defer close(done)
 		_, err := h.lateError(objects, to)
 		klog.FromContext(ctx).Info("A conversion does not return", "err", logtext.Error(err))
-		h.late.Store(h.lateKey(objects, to), nil)
-		h.areLate.Add(1)
+		h.addLate(objects, to, 1)
 	})
 	return func() {
 		if !timer.Stop() {
 			<-done
-			h.areLate.Add(-1)
-			h.late.Delete(h.lateKey(objects, to))
+			h.addLate(objects, to, -1)
 		}
 	}
 }

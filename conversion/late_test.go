@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -93,6 +94,32 @@ func TestHandler_ConversionDoesNotReturn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// When one of two late conversions of an object returns, the other one is still late.
+func TestHandler_TwoConversionsDoNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		ends := []chan struct{}{make(chan struct{}), make(chan struct{})}
+		h := conversion.NewHandler(registry(t, func(context.Context, *alpha, *beta) error {
+			if n := int(calls.Add(1)); n <= len(ends) {
+				<-ends[n-1]
+			}
+			return nil
+		}, nil))
+		review, answered := question("v1", "v1beta1", pizza("v1alpha1", `{"name":"evil"}`, "")), make(chan string, 2)
+		for range ends {
+			go func() { answered <- within(t.Context(), h, "5s", review) }()
+		}
+		time.Sleep(10 * time.Second)
+		for i, want := range []string{"has not returned", `"Success"`} {
+			close(ends[i])
+			<-answered
+			if got := within(t.Context(), h, "5s", review); !strings.Contains(got, want) {
+				t.Errorf("after %d have returned: got %s, want %s", i+1, got, want)
+			}
+		}
+	})
 }
 
 // A function that heeds its context says why it returned.

@@ -420,3 +420,77 @@ func BenchmarkLossless_edited(b *testing.B) {
 		})
 	}
 }
+
+// hubRoute marks backends, and oldRoute names the first one that is marked: of many that an annotation marks,
+// each trial finds one that shows.
+type hubRoute struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Backends []hubBackend `json:"backends,omitempty"`
+	} `json:"spec,omitzero"`
+}
+
+type hubBackend struct {
+	Name    string `json:"name"`
+	Primary bool   `json:"primary,omitempty"`
+}
+
+type oldRoute struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Backends []string `json:"backends,omitempty"`
+		Primary  string   `json:"primary,omitempty"`
+	} `json:"spec,omitzero"`
+}
+
+func (*hubRoute) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+func (*oldRoute) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+
+// The trials of what an annotation says end with their budget, or when the client has gone.
+func TestLossless_TrialsEnd(t *testing.T) {
+	old, hub := menus.WithKind("Route"), menus.WithKind("Route")
+	old.Version = "v1"
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(old, &oldRoute{})
+	s.AddKnownTypeWithName(hub, &hubRoute{})
+	calls, gone := 0, func() {}
+	r := conversion.NewRegistry(s)
+	expect.NoError(t, conversion.AddSpoke(r, func(_ context.Context, in *oldRoute, out *hubRoute) error {
+		for _, name := range in.Spec.Backends {
+			out.Spec.Backends = append(out.Spec.Backends, hubBackend{name, name == in.Spec.Primary})
+		}
+		return nil
+	}, func(_ context.Context, in *hubRoute, out *oldRoute) error {
+		if calls++; calls == 20 {
+			gone()
+		}
+		for _, b := range in.Spec.Backends {
+			out.Spec.Backends = append(out.Spec.Backends, b.Name)
+			if b.Primary && out.Spec.Primary == "" {
+				out.Spec.Primary = b.Name
+			}
+		}
+		return nil
+	}))
+	expect.NoError(t, conversion.Lossless(r, old, lossless.ListMapKeys(keyed(hub, "spec.backends", "name"))))
+
+	var names, changes []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprintf(`"b%d"`, i))
+		changes = append(changes, fmt.Sprintf(`{"path":["spec","backends",{"key":{"name":"b%d"}},"primary"],"value":true}`, i))
+	}
+	note, err := json.Marshal(`{"spoke":"v1","hub":"v2","of":"x","lost":[` + strings.Join(changes, ",") + `]}`)
+	expect.NoError(t, err)
+	object := fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Route","metadata":{"name":"x","annotations":{%q:%s}},"spec":{"backends":[%s]}}`,
+		old.GroupVersion(), lossless.Annotation, note, strings.Join(names, ","))
+	if _, err := r.Convert(t.Context(), object, hub.GroupVersion()); err != nil || calls > 500 {
+		t.Errorf("%d conversions: %v", calls, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	calls, gone = 0, cancel
+	if _, err := r.Convert(ctx, object, hub.GroupVersion()); !errors.Is(err, context.Canceled) || calls > 22 {
+		t.Errorf("%d conversions, and the client went away during the 20th: %v", calls, err)
+	}
+}

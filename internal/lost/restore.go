@@ -187,6 +187,10 @@ func (m *restoration) add(ctx context.Context, good *outcome, more []int, mode m
 	var blamed [][]int
 	m.set(more, mode)
 	for len(more) > 0 {
+		if m.work <= 0 || ctx.Err() != nil {
+			m.set(more, leave)
+			return good, ctx.Err()
+		}
 		made, nearest, err := m.try(ctx, more)
 		if err != nil {
 			return nil, err
