@@ -66,6 +66,7 @@ type handler struct {
 	codecs          *codec.Codecs
 	representations map[reflect.Type]*representation
 	listKeys        map[schema.GroupVersionKind]*listmapkeys.Tree // of the CRDs of ListMapKeys
+	typeKeys        map[schema.GroupVersionKind]*listmapkeys.Tree // of the Go types, with ConvertWith
 	bufferPool      sync.Pool                                     // of calls
 	errs            []error
 }
@@ -116,6 +117,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 		codecs:          codec.New(),
 		representations: map[reflect.Type]*representation{},
 		listKeys:        map[schema.GroupVersionKind]*listmapkeys.Tree{},
+		typeKeys:        map[schema.GroupVersionKind]*listmapkeys.Tree{},
 	}
 	if s == nil {
 		h.errs = append(h.errs, errors.New("admission: the scheme is nil"))
@@ -130,6 +132,13 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	}
 	if err := errors.Join(h.errs...); err != nil {
 		panic(err)
+	}
+	if h.converter != nil {
+		for kind, t := range h.scheme.AllKnownTypes() {
+			if slices.ContainsFunc(h.functions, func(f *function) bool { return f.kind.GroupKind() == kind.GroupKind() }) {
+				h.typeKeys[kind] = listmapkeys.OfType(t)
+			}
+		}
 	}
 	return served.With(decider{h.observed(review.Protocol{
 		Group:  "admission.k8s.io",

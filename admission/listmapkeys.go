@@ -42,5 +42,5 @@ func (c *call) listKeys(kind schema.GroupVersionKind, as *representation) *listm
 	if kind == c.kind {
 		return declared.Over(as.listKeys)
 	}
-	return declared
+	return declared.Over(c.handler.typeKeys[c.kind])
 }

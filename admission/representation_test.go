@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/test/expect"
@@ -300,5 +301,62 @@ func TestDecodeError_SaidOnceForAllFunctions(t *testing.T) {
 		if n := strings.Count(message, "cannot be decoded"); n != 1 {
 			t.Errorf("%s: it is said %d times: %s", name, n, message)
 		}
+	}
+}
+
+// A struct that becomes zero, which omitzero leaves out, keeps the fields that its form does not know.
+func TestForms_ZeroStruct(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
+		p.Spec = v1beta1.PizzaSpec{}
+		return nil
+	}))
+	for spec, want := range map[string]string{
+		`,"spec":{"toppings":[{"name":"salami"}]}`:            ``,
+		`,"spec":{"future":1,"toppings":[{"name":"salami"}]}`: `,"spec":{"future":1}`,
+	} {
+		object := pizza("v1beta1", spec)
+		if got, want := patched(t, object, ask(t, h, request{object: object})), pizza("v1beta1", want); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+type car struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+	Spec              struct {
+		Wheels []string `json:"wheels,omitzero"`
+		Color  string   `json:"color,omitzero"`
+	} `json:"spec,omitzero"`
+}
+
+type alphaCar struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+	Spec              struct {
+		Wheels []string `json:"wheels,omitzero"`
+	} `json:"spec,omitzero"`
+}
+
+func (c *car) DeepCopyObject() runtime.Object      { o := *c; return &o }
+func (c *alphaCar) DeepCopyObject() runtime.Object { o := *c; return &o }
+
+// So it does when the function is for a version that does not know them.
+func TestConvertWith_ZeroStruct(t *testing.T) {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Car"}, &car{})
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Car"}, &alphaCar{})
+	reg := conversion.NewRegistry(s)
+	expect.NoError(t, conversion.AddSpoke(reg,
+		func(_ context.Context, in *alphaCar, out *car) error { out.Spec.Wheels = in.Spec.Wheels; return nil },
+		func(_ context.Context, in *car, out *alphaCar) error { out.Spec.Wheels = in.Spec.Wheels; return nil }))
+	h := admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(func(_ context.Context, c *alphaCar) error {
+		c.Spec.Wheels = nil
+		return nil
+	}))
+	const object = `{"apiVersion":"example.com/v1","kind":"Car","metadata":{"name":"a"},"spec":{"color":"red","wheels":["w"]}}`
+	want := strings.Replace(object, `,"wheels":["w"]`, "", 1)
+	if got := patched(t, object, ask(t, h, request{group: "example.com", version: "v1", kind: "Car", object: object})); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,7 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/klog/v2"
 
+	"github.com/crdkit/crdkit/internal/logtext"
+	"github.com/crdkit/crdkit/internal/review"
 	"github.com/crdkit/crdkit/internal/served"
 )
 
@@ -117,16 +119,13 @@ func (p *Plugin) decide(ctx context.Context, a apiadmission.Attributes, o apiadm
 	}
 	response, mutated, err := p.decider.Decide(ctx, request, mutate)
 	if err != nil {
-		if api := apierrors.APIStatus(nil); errors.As(err, &api) {
-			status := api.Status()
-			status.Message = err.Error()
-			return nil, &apierrors.StatusError{ErrStatus: status}
-		}
-		return nil, apierrors.NewInternalError(err)
+		return nil, &apierrors.StatusError{ErrStatus: review.Status(err)}
 	}
 	for key, value := range response.AuditAnnotations {
+		// The first value stays when the server calls the functions again, as it does for webhooks
+		// (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go).
 		if err := a.AddAnnotation(strings.ToLower(p.name)+"/"+key, value); err != nil {
-			return nil, apierrors.NewInternalError(fmt.Errorf("%s: %w", p.name, err))
+			klog.FromContext(ctx).Info("An audit annotation is left out", "err", logtext.Error(err), "plugin", p.name)
 		}
 	}
 	for _, w := range response.Warnings {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -60,6 +61,8 @@ func noPineapple(ctx context.Context, pizza *v1beta1.Pizza) (errs field.ErrorLis
 			err = admission.AuditAnnotation(ctx, "fish", "tuna")
 		case "mystery":
 			err = errors.New("the cook is asleep")
+		case "nothing":
+			err = &apierrors.StatusError{ErrStatus: metav1.Status{Code: 1000, Message: "no such code"}}
 		}
 	}
 	return errs, err
@@ -135,6 +138,7 @@ func TestValidate_Decisions(t *testing.T) {
 		"ham":       {0, "", admission.Allowed},
 		"pineapple": {http.StatusUnprocessableEntity, "no pineapple", admission.Denied},
 		"mystery":   {http.StatusInternalServerError, "Pizza default/x: the cook is asleep", admission.Undecided},
+		"nothing":   {http.StatusInternalServerError, "no such code", admission.Undecided},
 	} {
 		observed = nil
 		err := p.Validate(t.Context(), attributes(topping, nil), objects)
@@ -158,6 +162,22 @@ func TestValidate_Decisions(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"toppings/fish": "tuna"}, a.got); diff != "" {
 		t.Errorf("audit annotations (-want +got):\n%s", diff)
+	}
+}
+
+// The server may call the functions again, and lets nobody change an annotation.
+func TestAdmit_AnotherAnnotation(t *testing.T) {
+	p, n := plugin.New("Toppings"), 0
+	p.Handle(admission.NewHandler(types(), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
+		n++
+		return admission.AuditAnnotation(ctx, "calls", strconv.Itoa(n))
+	})))
+	a, objects := attributes("ham", nil), apiadmission.NewObjectInterfacesFromScheme(types())
+	for range 2 {
+		expect.NoError(t, p.Admit(t.Context(), a, objects))
+	}
+	if n != 2 {
+		t.Errorf("%d calls", n)
 	}
 }
 

@@ -42,7 +42,10 @@ func (r *typeReader) read(t reflect.Type) *Tree {
 		if field == nil {
 			continue
 		}
-		if f.Type.Kind() == reflect.Slice {
+		switch {
+		case f.Type.Kind() == reflect.Struct && !jsontype.EncodesItself(f.Type):
+			field = &Tree{fields: field.fields, isStruct: true}
+		case f.Type.Kind() == reflect.Slice:
 			field = &Tree{fields: field.fields}
 			kind := strings.TrimPrefix(f.Struct.PkgPath(), "k8s.io/api/") + "." + f.Struct.Name()
 			for key := range strings.FieldsSeq(cmp.Or(builtin[kind+"."+f.JSON], f.Tag.Get("patchMergeKey"))) {

@@ -11,12 +11,13 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Tree is a tree of the fields that lead to lists with keys. A nil Tree knows no list.
+// Tree is a tree of the fields that lead to lists with keys, or to structs. A nil Tree knows nothing.
 type Tree struct {
-	keys   []string          // if this is such a list
-	values map[string]string // the defaults of the keys, if they have any, as JSON
-	fields map[string]*Tree  // by name; "" is any name
-	under  *Tree             // what holds where this tree knows nothing
+	keys     []string          // if this is such a list
+	values   map[string]string // the defaults of the keys, if they have any, as JSON
+	fields   map[string]*Tree  // by name; "" is any name
+	isStruct bool              // if this is a struct, and no pointer to one
+	under    *Tree             // what holds where this tree knows nothing
 }
 
 // OfDefinitions returns the keys of the lists of each version that has a schema, from the YAML or JSON of one or several
@@ -77,7 +78,7 @@ func (t *Tree) Over(under *Tree) *Tree {
 	case under == nil:
 		return t
 	}
-	return &Tree{t.keys, t.values, t.fields, under}
+	return &Tree{t.keys, t.values, t.fields, t.isStruct, under}
 }
 
 // Field returns what is known of the field with that name, in an object or in the
@@ -112,6 +113,10 @@ func (t *Tree) IsMap() bool {
 	_, any := t.fields[""]
 	return any || t.under.IsMap()
 }
+
+// IsStruct reports whether the tree is about a field of a Go type that is a struct, and no pointer to one: omitzero
+// leaves it out if it is zero.
+func (t *Tree) IsStruct() bool { return t != nil && (t.isStruct || t.under.IsStruct()) }
 
 // setDefault notes the value of a key in elements that lack it; nil and "" do not count.
 func (t *Tree) setDefault(key string, value any) {

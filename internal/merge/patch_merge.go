@@ -63,7 +63,7 @@ func (r *reader) mergeObject(raw, before, after *node, keys *listmapkeys.Tree) *
 		if a != nil {
 			want = r.merge(old, b, a, keys.Field(name))
 		} else if b != nil {
-			want = nil
+			want = r.without(old, b, keys.Field(name))
 		}
 		if want != nil {
 			n.kids = append(n.kids, want)
@@ -74,6 +74,19 @@ func (r *reader) mergeObject(raw, before, after *node, keys *listmapkeys.Tree) *
 		return raw
 	}
 	return n
+}
+
+// without returns a member of an object without what was in before, or nil if nothing is left. A zero struct
+// that is left out may have had members that its Go type does not know.
+func (r *reader) without(old, before *node, keys *listmapkeys.Tree) *node {
+	if !keys.IsStruct() || !old.is('{') || !before.is('{') {
+		return nil
+	}
+	left := r.merge(old, before, &node{kind: '{', read: true, name: old.name, text: []byte("{}")}, keys)
+	if len(r.kids(left)) == 0 {
+		return nil
+	}
+	return left
 }
 
 // mergeList merges each element of after into the same element of raw, wherever that is. places are
