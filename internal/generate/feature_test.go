@@ -108,6 +108,7 @@ var features = map[string]string{
 	"an optional contradiction":   `{type: object, properties: {a: {type: integer, minimum: 3, maximum: 2}, b: {type: array, items: {type: string, minLength: 2, maxLength: 1}}, c: {type: string, pattern: '(?!x)'}}}`,
 	"root: anyOf":                 `{type: object, properties: {a: {type: integer}, b: {type: string}}, anyOf: [{required: [a]}, {required: [b]}]}`,
 	"root: name":                  `{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 5, pattern: '^p-'}}}, spec: {type: object}}, required: [spec, metadata, kind]}`,
+	"root: a rule's name":         `{type: object, required: [spec], properties: {spec: {type: integer}}, x-kubernetes-validations: [{rule: "self.metadata.name in ['cluster', \"other\"]"}]}`,
 	"root: generateName":          `{type: object, properties: {metadata: {type: object, properties: {generateName: {type: string, maxLength: 5, pattern: '^p-'}}}}}`,
 	"root: no generateName":       `{type: object, properties: {metadata: {type: object, properties: {generateName: {type: string, minLength: 3, maxLength: 2}}}}}`,
 	"root: unknown fields":        `{type: object, x-kubernetes-preserve-unknown-fields: true}`,

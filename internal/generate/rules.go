@@ -19,9 +19,13 @@ import (
 type rules struct {
 	validator func() *cel.Validator
 	mentioned [][]string // the fields that the rules mention, such as {spec, replicas}
+	names     []string   // the texts in rules that mention metadata.name
 }
 
-var mentions = regexp.MustCompile(`\bself((?:\.\??[a-zA-Z_][a-zA-Z0-9_]*)+)`)
+var (
+	mentions = regexp.MustCompile(`\bself((?:\.\??[a-zA-Z_][a-zA-Z0-9_]*)+)`)
+	quoted   = regexp.MustCompile(`'[^'\\]+'|"[^"\\]+"`)
+)
 
 // rulesOf returns nil for a schema without rules.
 func rulesOf(path string, s *structuralschema.Structural) *rules {
@@ -40,6 +44,11 @@ func rulesOf(path string, s *structuralschema.Structural) *rules {
 			same := func(p []string) bool { return slices.Equal(p, path) }
 			if !slices.ContainsFunc(r.mentioned, same) {
 				r.mentioned = append(r.mentioned, path)
+			}
+			if len(path) > 1 && path[0] == "metadata" && path[1] == "name" {
+				for _, text := range quoted.FindAllString(rule.Rule, -1) {
+					r.names = append(r.names, text[1:len(text)-1])
+				}
 			}
 		}
 	}
@@ -103,6 +112,11 @@ func (n *node) relaxObject(object map[string]any, accepts func(any) bool) (any, 
 	var edits []func(object map[string]any)
 	for _, path := range n.rules.mentioned {
 		edits = append(edits, n.edits(object, path)...)
+	}
+	if metadata, ok := object["metadata"].(map[string]any); ok && metadata["name"] != nil {
+		for _, name := range n.rules.names {
+			edits = append(edits, func(object map[string]any) { object["metadata"].(map[string]any)["name"] = name })
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		mentioned := slices.ContainsFunc(n.rules.mentioned, func(p []string) bool { return p[0] == name })

@@ -147,6 +147,7 @@ type comparison struct {
 	sides         [2]*side
 	kinds         []*kind
 	rules, bounds hints
+	objectNames   []string // with which rules compare that of an object
 
 	mu       sync.Mutex
 	sent     int

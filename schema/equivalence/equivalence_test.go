@@ -243,6 +243,27 @@ func TestCompare_KeysOfMaps(t *testing.T) {
 	}
 }
 
+// An object may need the name that a rule mentions.
+func TestCompare_FixedName(t *testing.T) {
+	t.Parallel()
+	named := func(rule string) schema.Release {
+		definitions := widgets(t, "")
+		text, err := yaml.Marshal(definitions[0].CustomResourceDefinition())
+		expect.NoError(t, err)
+		d, err := schema.Parse([]byte(strings.Replace(string(text), "      openAPIV3Schema:\n", "      openAPIV3Schema:\n        x-kubernetes-validations: [{rule: \""+rule+"\"}]\n", 1)))
+		expect.NoError(t, err)
+		return schema.Release{Definitions: []*schema.Definition{d}}
+	}
+	one := named("self.metadata.name == 'cluster'")
+	if report := (pair{one, policy(widgets(t, ""), "example.com", "widgets", both, "", "object.metadata.name == 'cluster'"), nil}).compare(t, 0, 400); !report.Equivalent() {
+		t.Errorf("equal: got %s", report)
+	}
+	report := pair{one, named("self.metadata.name in ['cluster', 'default']"), nil}.compare(t, 0, 400)
+	if len(report.Differences) != 1 || !strings.Contains(string(report.Differences[0].Object), `"name":"default"`) {
+		t.Errorf("one more name: got %s", report)
+	}
+}
+
 // Objects get statuses before their specifications change.
 func TestCompare_Status(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/crdkit/crdkit/internal/generate"
@@ -57,6 +58,29 @@ func expressionHints(expression string, within ...string) (hints []hint) {
 	}
 	visit(ast.NavigateAST(parsed.NativeRep()))
 	return hints
+}
+
+// objectNames returns the names that an expression compares with that of the object.
+func objectNames(expression string) (names []string) {
+	parsed, issues := environ().Parse(expression)
+	if issues.Err() != nil {
+		return nil
+	}
+	isName := func(e ast.NavigableExpr) bool {
+		return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "name" &&
+			e.AsSelect().Operand().Kind() == ast.SelectKind && e.AsSelect().Operand().AsSelect().FieldName() == "metadata"
+	}
+	for _, call := range ast.MatchDescendants(ast.NavigateAST(parsed.NativeRep()), ast.KindMatcher(ast.CallKind)) {
+		if !slices.ContainsFunc(call.Children(), isName) {
+			continue
+		}
+		for _, part := range ast.MatchDescendants(call, ast.KindMatcher(ast.LiteralKind)) {
+			if name, ok := part.AsLiteral().Value().(string); ok && len(validation.IsDNS1123Label(name)) == 0 {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 func (h *hint) name(name string) {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,7 +26,8 @@ type kind struct {
 	hasStatus  bool
 	makers     []*generate.Generator
 	samples    []map[string]any
-	created    int // objects, in both releases
+	created    int        // objects, in both releases
+	named      sync.Mutex // held while an object has one of the names of the comparison
 }
 
 // path returns the path of the resource.
@@ -84,6 +86,7 @@ func (c *comparison) findKinds() error {
 					hints[i].literal(parameters)
 				}
 				c.rules.add(hints)
+				c.objectNames = append(c.objectNames, objectNames(expression)...)
 			}
 		}
 	}
@@ -126,6 +129,9 @@ func (c *comparison) addVersions(before, after *schema.Definition) error {
 				return v.Name == name && v.Subresources != nil && v.Subresources.Status != nil
 			}
 			k.hasStatus = k.hasStatus || slices.ContainsFunc(d.CustomResourceDefinition().Spec.Versions, hasStatus)
+			for _, rule := range d.Version(name).Structural().XValidations {
+				c.objectNames = append(c.objectNames, objectNames(rule.Rule)...)
+			}
 			bounds, rules := schemaHints(d.Version(name).Structural())
 			c.bounds.add(bounds)
 			c.rules.add(rules)

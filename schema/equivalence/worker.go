@@ -30,7 +30,8 @@ type write struct {
 	user      rest.ImpersonationConfig
 	creator   rest.ImpersonationConfig
 	namespace string
-	name      string         // of a stored object; otherwise that of the worker
+	name      string         // of a stored object, or one that rules mention; otherwise that of the worker
+	stored    bool           // before the first request
 	object    map[string]any // nil for a deletion
 	old       map[string]any // nil for a creation
 }
@@ -65,11 +66,16 @@ func (w *worker) round(ctx context.Context) {
 	}
 	user := pick(w.random, w.users)
 	created := write{kind: k, op: Create, user: user, creator: user, namespace: namespace, object: object}
+	if len(w.objectNames) > 0 && w.random.IntN(2) == 0 {
+		created.name = pick(w.random, w.objectNames)
+		k.named.Lock()
+		defer k.named.Unlock()
+	}
 	now := w.both(ctx, created, state{})
 	if now.same {
 		w.keep(k, now.object)
 		for i := range 3 {
-			next := write{kind: k, op: Update, user: pick(w.random, w.users), creator: user, namespace: namespace, old: now.object}
+			next := write{kind: k, op: Update, user: pick(w.random, w.users), creator: user, namespace: namespace, name: created.name, old: now.object}
 			if k.hasStatus && w.random.IntN(2+i) == 0 {
 				next.op, next.object = UpdateStatus, e.editStatus(now.object)
 			} else {
@@ -84,7 +90,7 @@ func (w *worker) round(ctx context.Context) {
 				return
 			}
 		}
-		now = w.both(ctx, write{kind: k, op: Delete, user: pick(w.random, w.users), creator: user, namespace: namespace, old: now.object}, now)
+		now = w.both(ctx, write{kind: k, op: Delete, user: pick(w.random, w.users), creator: user, namespace: namespace, name: created.name, old: now.object}, now)
 		now.exists = !now.same
 	}
 	if now.exists {
@@ -99,7 +105,7 @@ func (w *worker) replay(ctx context.Context, object map[string]any) {
 		if k.gvk.GroupKind() != u.GroupVersionKind().GroupKind() {
 			continue
 		}
-		request := write{kind: k, op: Read, user: w.users[0], name: u.GetName(), old: object}
+		request := write{kind: k, op: Read, user: w.users[0], name: u.GetName(), stored: true, old: object}
 		if k.namespaced {
 			request.namespace = cmp.Or(u.GetNamespace(), metav1.NamespaceDefault)
 		}
@@ -206,7 +212,7 @@ func (w *worker) named(write write) map[string]any {
 	}
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(write.object)}
 	metadata, kept := map[string]any{"name": w.nameOf(write)}, []string{"labels", "annotations"}
-	if write.name != "" {
+	if write.stored {
 		kept = append(kept, "finalizers", "ownerReferences")
 	}
 	if old, ok := u.Object["metadata"].(map[string]any); ok {
@@ -360,7 +366,7 @@ func jsonOf(object map[string]any) json.RawMessage {
 func (w *worker) cleanUp(ctx context.Context, created write) {
 	denied := false
 	for _, s := range w.sides {
-		r := s.send(ctx, created.kind, Delete, rest.ImpersonationConfig{}, created.namespace, w.name(), nil)
+		r := s.send(ctx, created.kind, Delete, rest.ImpersonationConfig{}, created.namespace, w.nameOf(created), nil)
 		denied = denied || r.remains || !r.Allowed && r.code != http.StatusNotFound
 	}
 	if denied {
@@ -410,8 +416,15 @@ func (w *worker) shrink(ctx context.Context, d *Difference) {
 		*d = *got
 		return true
 	}
-	if d.write.name != "" || !keep(d.write) {
+	if d.write.stored {
 		return // an object that may be stored, but not created
+	}
+	if d.write.name != "" {
+		d.write.kind.named.Lock()
+		defer d.write.kind.named.Unlock()
+	}
+	if !keep(d.write) {
+		return
 	}
 	began := time.Now()
 	over := func() bool { return tries >= shrinkTries || time.Since(began) > shrinkTime || ctx.Err() != nil }
