@@ -72,9 +72,22 @@ func converts(ctx context.Context, s *subject, object []byte) *failure {
 	return nil
 }
 
-// withoutMetadata differs from roundTrip in that no metadata counts.
-func withoutMetadata(ctx context.Context, s *subject, object []byte) *failure {
-	got, err := s.along(ctx, object, s.path[1:]...)
+// edited differs from roundTrip in that no metadata counts but a label and an annotation that a client has added.
+func edited(ctx context.Context, s *subject, object []byte) *failure {
+	added, err := withAdded(object)
+	var got []byte
+	if err == nil {
+		got, err = s.along(ctx, added, s.path[1:]...)
+	}
+	var metadata members
+	if err == nil {
+		_, metadata, err = decodeMembers(got)
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		if err == nil && !bytes.Contains(metadata[name], []byte(`"`+addedKey+`"`)) {
+			err = fmt.Errorf("metadata.%s: %s, which a client has added, is lost", name, addedKey)
+		}
+	}
 	if err == nil {
 		got, err = withMetadataOf(object, got)
 	}
@@ -82,6 +95,31 @@ func withoutMetadata(ctx context.Context, s *subject, object []byte) *failure {
 		return &failure{err: err}
 	}
 	return s.same(object, got)
+}
+
+const addedKey = "example.com/added"
+
+// withAdded returns an object with one more label and annotation.
+func withAdded(object []byte) ([]byte, error) {
+	m, metadata, err := decodeMembers(object)
+	if metadata == nil {
+		metadata = members{}
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		var pairs map[string]string
+		if text, ok := metadata[name]; ok {
+			err = errors.Join(err, json.Unmarshal(text, &pairs))
+		}
+		if pairs == nil {
+			pairs = map[string]string{}
+		}
+		pairs[addedKey] = "x"
+		metadata[name] = mustEncode(pairs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.withMetadata(metadata)
 }
 
 func metadata(ctx context.Context, s *subject, object []byte) *failure {
@@ -296,8 +334,9 @@ func outside(ctx context.Context, s *subject, object []byte) *failure {
 
 // decoding looks at objects before anything converts them.
 func decoding(_ context.Context, s *subject, object []byte) *failure {
-	if _, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object); err != nil {
+	written, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object)
+	if err != nil {
 		return &failure{err: fmt.Errorf("the schema of %s accepts what its Go type cannot decode: %w", s.path[0], err)}
 	}
-	return nil
+	return s.dropped(object, written)
 }

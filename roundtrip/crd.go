@@ -23,7 +23,7 @@ import (
 // CRD generates objects from the schemas of CustomResourceDefinitions (CRDs), and adds the laws
 // [Acceptance], [Decoding] and [Drift]. The argument is YAML or JSON with one or more CRDs: see
 // [schema.ParseAll]. CRDs of kinds that the registry does not convert are ignored; the others must
-// have all versions of the registry.
+// have all versions of the registry, and serve or store no others.
 //
 // The API server would accept the generated objects, except for the law [OutsideSchema]. The
 // objects have the defaults of the schema, except for the laws [Defaulting] and OutsideSchema, and
@@ -64,6 +64,11 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 		for _, v := range kind.Versions {
 			if !slices.Contains(d.Versions(), v) {
 				errs = append(errs, fmt.Errorf("roundtrip.CRD: the definition of %s has no version %s", kind.GroupKind, v))
+			}
+		}
+		for _, v := range d.CustomResourceDefinition().Spec.Versions {
+			if (v.Served || v.Storage) && !slices.Contains(kind.Versions, v.Name) {
+				errs = append(errs, fmt.Errorf("roundtrip.CRD: the definition of %s has version %s, which the registry does not convert", kind.GroupKind, v.Name))
 			}
 		}
 	}

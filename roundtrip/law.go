@@ -35,7 +35,8 @@ const (
 	// field, one entry of a map or one element of a list, or replaces top-level fields. With a
 	// schema, the API server would accept the update.
 	//
-	// First, A→B→A must return the edited object, except for metadata. A conversion breaks this if
+	// First, A→B→A must return the edited object, except for metadata, of which only a label and an
+	// annotation that the client adds must come back. A conversion breaks this if
 	// it stores in an annotation what A cannot represent, and later restores the stored values
 	// without checking whether the object has been edited.
 	//
@@ -96,7 +97,8 @@ const (
 	// Decoding requires that the Go type of a version can decode each object that the schema of the
 	// version in the [CRD] accepts. A schema of controller-gen may accept more than its Go type can
 	// decode, for example any string for a [k8s.io/apimachinery/pkg/apis/meta/v1.Duration], so that
-	// webhooks and informers fail for the object of a user.
+	// webhooks and informers fail for the object of a user; or than it can hold, such as the unknown
+	// fields of a struct with x-kubernetes-preserve-unknown-fields, which each conversion loses.
 	Decoding Law = "decoding"
 	// Drift requires that the Go type of a version and the schema of the version in the [CRD]
 	// have the same fields.
@@ -150,7 +152,7 @@ type lawOnPath struct {
 var laws = []lawOnPath{
 	{RoundTrip, true, roundTrip},
 	{Partial, true, roundTrip},
-	{Edited, true, fresh(withoutMetadata)},
+	{Edited, true, fresh(edited)},
 	{Annotations, true, fresh(converts)},
 	{Metadata, false, metadata},
 	{Determinism, false, determinism},

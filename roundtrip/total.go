@@ -259,7 +259,11 @@ func total(ctx context.Context, s *subject, stored []byte) *failure {
 	if f := s.same(object, back); f != nil {
 		return f
 	}
-	return s.dropped(object, back)
+	written, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(a), object)
+	if err != nil {
+		return nil // the version has no Go type
+	}
+	return s.dropped(object, written, back)
 }
 
 // pruned returns an object as clients get it in a version.
@@ -272,15 +276,13 @@ func (s *subject) pruned(version string, object []byte) ([]byte, error) {
 	return kubejson.Marshal(m)
 }
 
-// dropped returns the fields that the conversions have dropped because the Go type of the first
-// version lacks them, which same accepts. A type may leave out zero values.
-func (s *subject) dropped(object, back []byte) *failure {
-	written, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object)
-	if err != nil {
-		return nil // the version has no Go type
+// dropped returns the fields of an object that are in none of the others, because the Go type of the first version lacks
+// them. A type may leave out zero values.
+func (s *subject) dropped(object []byte, others ...[]byte) *failure {
+	had, kept := leavesOf(object), map[string]string{}
+	for _, other := range others {
+		maps.Copy(kept, leavesOf(other))
 	}
-	had, kept := leavesOf(object), leavesOf(written)
-	maps.Copy(kept, leavesOf(back))
 	var errs []error
 	for _, path := range slices.Sorted(maps.Keys(had)) {
 		zero := slices.Contains([]string{"null", `""`, "0", "false", "[]", "{}"}, had[path])

@@ -25,6 +25,9 @@ func (o object) noMatch() error {
 	if o.Kind == "" {
 		return errors.New("no kind")
 	}
+	if o.APIVersion == "" {
+		return errors.New("no apiVersion")
+	}
 	return fmt.Errorf("no matches for kind %q in version %q", o.Kind, o.APIVersion)
 }
 
@@ -47,7 +50,7 @@ func (c *command) subjects(ctx context.Context, all definitions, paths []string)
 					c.fail(fmt.Errorf("%s: %s is not checked: its definition is faulty", o.place, o))
 				case version == nil && all.incomplete:
 					passedOver++ // its definition may be what could not be read
-				case o.Kind == "" && f.named:
+				case (o.Kind == "" || o.APIVersion == "") && f.named:
 					c.fail(fmt.Errorf("%s: %w", o.place, o.noMatch()))
 				case !concerned:
 					if f.named {

@@ -20,8 +20,8 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 		{"resourceVersion", func(x uint64) any { return strconv.FormatUint(x+1, 10) }},
 		{"generation", func(x uint64) any { return int64(x + 1) }},
 		{"creationTimestamp", func(x uint64) any { return second(x) }},
-		{"labels", func(x uint64) any { return pairs("x", x) }},
-		{"annotations", func(x uint64) any { return pairs("example.com/x", x) }},
+		{"labels", func(x uint64) any { return pairs("x", "app.kubernetes.io/name", x) }},
+		{"annotations", func(x uint64) any { return pairs("example.com/x", "kubectl.kubernetes.io/last-applied-configuration", x) }},
 		{"managedFields", func(x uint64) any {
 			return []any{map[string]any{
 				"manager": "x" + Word(x), "operation": "Update", "apiVersion": apiVersion,
@@ -72,10 +72,14 @@ func second(x uint64) string {
 }
 
 // pairs returns labels or annotations, at least one. Their number and length grow with x.
-func pairs(prefix string, x uint64) map[string]any {
+func pairs(prefix, known string, x uint64) map[string]any {
 	m := map[string]any{}
 	for {
-		m[prefix+Word(x%26)] = Word(x / 26 % 26)
+		name := prefix + Word(x%26)
+		if x%26 == 25 { // what conversions know, and may take for their own
+			name = known
+		}
+		m[name] = Word(x / 26 % 26)
 		if x /= 26 * 26; x == 0 {
 			return m
 		}

@@ -155,6 +155,8 @@ func integer(draw uint64, low, high int64) int64 {
 		return least - int64(along(f, draw, down))
 	case f < 0.67:
 		return least + int64(along(f/0.67, draw, up))
+	case f < 0.72: // -1 often stands for no limit
+		return least - 1
 	default:
 		return least - int64(along(0.1+(f-0.67)/0.33*0.9, draw, down))
 	}
