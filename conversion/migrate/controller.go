@@ -19,9 +19,6 @@ const (
 	resync = 10 * time.Minute
 	// watchRetry is the pause after a failed watch of a CRD.
 	watchRetry = 5 * time.Second
-	// delegatePatience is the time that a StorageVersionMigration may wait for a controller of
-	// the cluster.
-	delegatePatience = 5 * time.Minute
 )
 
 // Controller migrates the stored objects of some CRDs like [Run], from inside an operator,
@@ -35,17 +32,9 @@ type Controller struct {
 // requests for all CRDs together. The function of [Observe] is called for each CRD, and must be
 // safe for concurrent use.
 //
-// If the API server has storagemigration.k8s.io/v1 (Kubernetes 1.37), the controller creates a
-// StorageVersionMigration, and the cluster rewrites the objects. Because the cluster stops at the
-// first object that admission refuses, and does not detect objects that admission changes, the
-// controller first tries each patch as a dry run, and rewrites all objects itself, as Run does, in
-// these cases:
-//
-//   - Admission would refuse or change an object.
-//   - A patch would lose managedFields.
-//   - The cluster does not begin within five minutes.
-//
-// The controller also rewrites objects that the cluster has left in an old version.
+// The controller does not use StorageVersionMigrations, which Kubernetes 1.37 has. The cluster sets status.storedVersions
+// also after a migration that failed, and patches in its preferred version, which may lack fields of the storage version
+// (kubernetes/pkg/controller/storageversionmigrator: finishCRDMigration and resourceFor).
 //
 // NewController returns an error if crds is empty, if an option is invalid, or if DryRun is set.
 func NewController(config *rest.Config, crds []string, opts ...Option) (*Controller, error) {
@@ -59,7 +48,6 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 		if err != nil {
 			return nil, err // the same for each
 		}
-		m.delegates = true
 		if len(c.migrators) > 0 {
 			m.limiter = c.migrators[0].limiter
 		}

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crdkit/crdkit/internal/report"
 )
 
 // checkpointAnnotation is set on a CRD while its objects are being migrated. It contains a
@@ -136,9 +139,13 @@ func (d *definition) version(name string) (apiextensionsv1.CustomResourceDefinit
 	return d.Spec.Versions[i], i
 }
 
-// changed returns the time of the last write of the CRD, or zero if it is unknown.
+// changed returns the time of the last write of the CRD. It is zero if it is unknown: nobody owns the versions, whose
+// entry has been removed since.
 func (d *definition) changed() time.Time {
 	var last time.Time
+	if len(report.Managers(d, fieldpath.MakePathOrDie("spec", "versions"))) == 0 {
+		return last
+	}
 	for _, entry := range d.ManagedFields {
 		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(last) {
 			last = entry.Time.Time

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/test/controlplane"
@@ -319,6 +320,35 @@ func TestRun_RequestOnItsWay(t *testing.T) {
 	expect.NoError(t, <-written)
 	slow.Store(false)
 	w.OnlyIn("v1")
+}
+
+// The delay is kept although the entry of who changed the versions has been removed from managedFields.
+func TestRun_WaitsIfNobodyOwnsTheVersions(t *testing.T) {
+	t.Parallel()
+	w := newWarehouse(t)
+	client, err := dynamic.NewForConfig(w.Config)
+	expect.NoError(t, err)
+	w.Store("v1")
+	crd := w.Definition()
+	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
+	crd.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apiextensions.k8s.io/v1", Time: &hourAgo,
+		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:group":{}}}`)},
+	}})
+	expect.Eventually(t, func() error {
+		crd.SetResourceVersion(w.Definition().GetResourceVersion())
+		_, err := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Update(t.Context(), crd, metav1.UpdateOptions{})
+		return err
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting time.Duration
+	_, err = migrate.Run(ctx, w.Config, w.CRD, migrate.PropagationDelay(time.Hour), migrate.Observe(func(p migrate.Progress) {
+		waiting = p.Waiting
+		cancel()
+	}))
+	if !errors.Is(err, context.Canceled) || waiting != time.Hour {
+		t.Errorf("waits for %s: %v", waiting, err)
+	}
 }
 
 // Nothing is written through another version than the storage version.

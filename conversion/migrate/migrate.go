@@ -88,14 +88,11 @@ func (m *migrator) run(ctx context.Context) (*Report, error) {
 // migrator holds the state of one call of Run or Remove.
 type migrator struct {
 	settings
-	name string
-	// delegates reports whether the API for migrations is used, where there is one.
-	delegates        bool
-	delegatePatience time.Duration
-	limiter          flowcontrol.RateLimiter
-	retries          *rate.Sometimes // that are logged
-	dynamic          dynamic.Interface
-	metadata         metadata.Interface
+	name     string
+	limiter  flowcontrol.RateLimiter
+	retries  *rate.Sometimes // that are logged
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
 }
 
 func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, error) {
@@ -112,8 +109,7 @@ func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, err
 	if config.Timeout == 0 {
 		config.Timeout = requestTimeout
 	}
-	m := &migrator{settings: set, name: crd, limiter: set.limiter(), delegatePatience: delegatePatience,
-		retries: &rate.Sometimes{First: 1, Interval: retryLog}}
+	m := &migrator{settings: set, name: crd, limiter: set.limiter(), retries: &rate.Sometimes{First: 1, Interval: retryLog}}
 	if m.dynamic, err = dynamic.NewForConfig(config); err == nil {
 		m.metadata, err = metadata.NewForConfig(config)
 	}
@@ -184,15 +180,8 @@ func (m *migrator) begin(ctx context.Context, d *definition) (since string, err 
 		return "", err
 	}
 	// Nothing that is written from now on is stored in an old version.
-	if m.delegates {
-		if since, err = m.delegate(ctx, d); err != nil {
-			return "", err
-		}
-	}
-	if since == "" {
-		if since, err = m.now(ctx, d); err != nil {
-			return "", err
-		}
+	if since, err = m.now(ctx, d); err != nil {
+		return "", err
 	}
 	if m.dryRun {
 		return since, nil

@@ -28,12 +28,10 @@ func PolicyRules(crd string) []rbacv1.PolicyRule {
 }
 
 // ControllerRules returns the minimum permissions of a [Controller] for a CRD: the rules of
-// [PolicyRules], and permissions to watch the CRD and to use the StorageVersionMigration API.
-// The caller may modify the result.
+// [PolicyRules], and the permission to watch the CRD. The caller may modify the result.
 func ControllerRules(crd string) []rbacv1.PolicyRule {
 	return append(PolicyRules(crd),
 		rbacv1.PolicyRule{APIGroups: []string{definitions.Group}, Resources: []string{definitions.Resource}, ResourceNames: []string{crd}, Verbs: []string{"watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{migrations.Group}, Resources: []string{migrations.Resource}, Verbs: []string{"get", "list", "create", "delete"}},
 	)
 }
 

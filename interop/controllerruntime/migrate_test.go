@@ -21,8 +21,6 @@ import (
 
 var _ manager.LeaderElectionRunnable = &migrate.Controller{}
 
-// The operator may not use the StorageVersionMigration API, because the control plane has no
-// kube-controller-manager, which would run migrations.
 func TestMigrate_OnAManager(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	w := migratetest.New(t, cp.Config())
@@ -30,8 +28,7 @@ func TestMigrate_OnAManager(t *testing.T) {
 	w.Store("v1")
 	operator, err := cp.User("operator")
 	expect.NoError(t, err)
-	rules := slices.DeleteFunc(migrate.ControllerRules(w.CRD), func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == "storagemigration.k8s.io" })
-	rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io", "events.k8s.io", ""}, Resources: []string{"leases", "events"}, Verbs: []string{"get", "create", "update", "patch"}})
+	rules := append(migrate.ControllerRules(w.CRD), rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io", "events.k8s.io", ""}, Resources: []string{"leases", "events"}, Verbs: []string{"get", "create", "update", "patch"}})
 	rbac.Grant(t, cp.Config(), "", "operator", rules...)
 	mgr, err := ctrl.NewManager(operator, ctrl.Options{
 		Metrics: server.Options{BindAddress: "0"}, LeaderElection: true, LeaderElectionID: "boxes", LeaderElectionNamespace: "default",

@@ -34,6 +34,7 @@ func TestBundleFile_Broken(t *testing.T) {
 			"empty":                 {},
 			"garbage":               []byte("garbage"),
 			"a key":                 pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}),
+			"cut off":               slices.Concat(ca, ca[:len(ca)-50]),
 			"no certificate at all": slices.Concat(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte{1}})),
 		} {
 			expect.NoError(t, os.WriteFile(path, broken, 0o600))

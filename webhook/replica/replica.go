@@ -3,6 +3,7 @@ package replica
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/webhook"
@@ -67,6 +69,10 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 	if err := r.prepare(config, opts); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	served, err := newProvisional(r.certs)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -96,10 +102,33 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 	if r.authority != nil {
 		r.server = append(r.server, webhook.RunAlongside(r.authority.Run))
 	}
-	err := webhook.Serve(ctx, l, r.mux, r.certs, append(r.server, webhook.RunAlongside(r.inform))...)
+	err = webhook.Serve(ctx, l, r.mux, served, append(r.server, webhook.RunAlongside(r.inform))...)
 	stop()
 	running.Wait()
 	return errors.Join(append([]error{err}, failed...)...)
+}
+
+// provisional serves a certificate that nobody trusts until there is another one: the kubelet, which verifies none, would
+// otherwise restart a replica that waits for the API server.
+type provisional struct {
+	webhook.Certificates
+	own tls.Certificate
+}
+
+func newProvisional(certs webhook.Certificates) (webhook.Certificates, error) {
+	text, key, err := cert.GenerateSelfSignedCertKey("provisional", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	own, err := tls.X509KeyPair(text, key)
+	return provisional{certs, own}, err
+}
+
+func (p provisional) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c, err := p.Certificates.GetCertificate(hello); err == nil {
+		return c, nil
+	}
+	return &p.own, nil
 }
 
 // prepare applies the options and the defaults, and returns all mistakes.

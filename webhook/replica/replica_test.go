@@ -1,6 +1,7 @@
 package replica_test
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -65,6 +66,31 @@ func TestRun_Mistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A replica that has no certificate yet, because the API server is away, is alive: a restart would not help.
+func TestRun_AliveWithoutCertificate(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- replica.Run(ctx, &rest.Config{Host: "https://127.0.0.1:1"}, l, outside(t), replica.Server(webhook.ShutdownDelay(0)))
+	}()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure}}
+	defer client.CloseIdleConnections()
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusInternalServerError} {
+		resp, err := client.Get("https://" + l.Addr().String() + path)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		if resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("%s: got %s, want %d", path, resp.Status, want)
+		}
+	}
+	cancel()
+	expect.NoError(t, <-done)
 }
 
 // files are certificates and a CA bundle of which neither is the other.
