@@ -21,7 +21,9 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 		{"generation", func(x uint64) any { return int64(x + 1) }},
 		{"creationTimestamp", func(x uint64) any { return second(x) }},
 		{"labels", func(x uint64) any { return pairs("x", "app.kubernetes.io/name", x) }},
-		{"annotations", func(x uint64) any { return pairs("example.com/x", "kubectl.kubernetes.io/last-applied-configuration", x) }},
+		{"annotations", func(x uint64) any {
+			return pairs("example.com/x", "kubectl.kubernetes.io/last-applied-configuration", x)
+		}},
 		{"managedFields", func(x uint64) any {
 			return []any{map[string]any{
 				"manager": "x" + Word(x), "operation": "Update", "apiVersion": apiVersion,
