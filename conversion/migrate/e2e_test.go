@@ -333,7 +333,7 @@ func TestRun_WaitsIfNobodyOwnsTheVersions(t *testing.T) {
 	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
 	crd.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apiextensions.k8s.io/v1", Time: &hourAgo,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:group":{}}}`)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:group":{}}}`),
 	}})
 	expect.Eventually(t, func() error {
 		crd.SetResourceVersion(w.Definition().GetResourceVersion())
