@@ -48,7 +48,7 @@ func (g *oldGadget) DeepCopyObject() runtime.Object {
 	return (*oldGadget)((*gadget)(g).DeepCopyObject().(*gadget))
 }
 
-// gadgets are converted as they are, but for what the functions do.
+// gadgets are converted as they are, except for what the functions do.
 func gadgets(t *testing.T, toHub, fromHub func(out *gadget)) *conversion.Registry {
 	t.Helper()
 	s := runtime.NewScheme()
