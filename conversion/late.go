@@ -48,9 +48,9 @@ func (h *handler) watch(ctx context.Context, objects []byte, to schema.GroupVers
 	done := make(chan struct{})
 	timer := time.AfterFunc(time.Until(deadline)+time.Second, func() {
 		defer close(done)
+		h.addLate(objects, to, 1)
 		_, err := h.lateError(objects, to)
 		klog.FromContext(ctx).Info("A conversion does not return", "err", logtext.Error(err))
-		h.addLate(objects, to, 1)
 	})
 	return func() {
 		if !timer.Stop() {
