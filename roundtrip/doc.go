@@ -89,6 +89,6 @@
 //
 // The tests do not know what a field means: they find no mistake that the way back repeats, such as
 // two fields that both functions swap. They do not send objects to an API server: package schema
-// validates, prunes and defaults them. [Drift] compares the fields of a Go type and a schema, but neither the ranges of numbers
-// nor the contents of types with UnmarshalJSON or UnmarshalText.
+// validates, prunes and defaults them. [Drift] compares the fields of a Go type and a schema, but
+// neither the ranges of numbers nor the contents of types with UnmarshalJSON or UnmarshalText.
 package roundtrip

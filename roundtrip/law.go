@@ -36,9 +36,9 @@ const (
 	// schema, the API server would accept the update.
 	//
 	// First, A→B→A must return the edited object, except for metadata, of which only a label and an
-	// annotation that the client adds must come back. A conversion breaks this if
-	// it stores in an annotation what A cannot represent, and later restores the stored values
-	// without checking whether the object has been edited.
+	// annotation that the client adds must come back. A conversion breaks this if it stores in an
+	// annotation what A cannot represent, and later restores the stored values without checking
+	// whether the object has been edited.
 	//
 	// Second, the fields of B that A cannot represent must stay where the edit changes nothing:
 	// where the object without labels and annotations converts to the same struct, map or list

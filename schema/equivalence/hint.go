@@ -29,10 +29,19 @@ var environ = sync.OnceValue(func() *cel.Env {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
 })
 
-// expressionHints returns the hints of a CEL expression: each part that is joined by && or || is one, and the whole.
-func expressionHints(expression string, within ...string) (hints []hint) {
+// parse parses an expression; ok is false if it is none.
+func parse(expression string) (root ast.NavigableExpr, ok bool) {
 	parsed, issues := environ().Parse(expression)
 	if issues.Err() != nil {
+		return nil, false
+	}
+	return ast.NavigateAST(parsed.NativeRep()), true
+}
+
+// expressionHints returns the hints of a CEL expression: each part that is joined by && or || is one, and the whole.
+func expressionHints(expression string, within ...string) (hints []hint) {
+	root, ok := parse(expression)
+	if !ok {
 		return nil
 	}
 	var visit func(e ast.NavigableExpr)
@@ -56,21 +65,21 @@ func expressionHints(expression string, within ...string) (hints []hint) {
 			}
 		}
 	}
-	visit(ast.NavigateAST(parsed.NativeRep()))
+	visit(root)
 	return hints
 }
 
 // objectNames returns the names that an expression compares with that of the object.
 func objectNames(expression string) (names []string) {
-	parsed, issues := environ().Parse(expression)
-	if issues.Err() != nil {
+	root, ok := parse(expression)
+	if !ok {
 		return nil
 	}
 	isName := func(e ast.NavigableExpr) bool {
 		return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "name" &&
 			e.AsSelect().Operand().Kind() == ast.SelectKind && e.AsSelect().Operand().AsSelect().FieldName() == "metadata"
 	}
-	for _, call := range ast.MatchDescendants(ast.NavigateAST(parsed.NativeRep()), ast.KindMatcher(ast.CallKind)) {
+	for _, call := range ast.MatchDescendants(root, ast.KindMatcher(ast.CallKind)) {
 		if !slices.ContainsFunc(call.Children(), isName) {
 			continue
 		}

@@ -75,7 +75,8 @@ func (w *worker) round(ctx context.Context) {
 	if now.same {
 		w.keep(k, now.object)
 		for i := range 3 {
-			next := write{kind: k, op: Update, user: pick(w.random, w.users), creator: user, namespace: namespace, name: created.name, old: now.object}
+			next := created
+			next.op, next.user, next.old = Update, pick(w.random, w.users), now.object
 			if k.hasStatus && w.random.IntN(2+i) == 0 {
 				next.op, next.object = UpdateStatus, e.editStatus(now.object)
 			} else {
@@ -90,7 +91,9 @@ func (w *worker) round(ctx context.Context) {
 				return
 			}
 		}
-		now = w.both(ctx, write{kind: k, op: Delete, user: pick(w.random, w.users), creator: user, namespace: namespace, name: created.name, old: now.object}, now)
+		last := created
+		last.op, last.user, last.object, last.old = Delete, pick(w.random, w.users), nil, now.object
+		now = w.both(ctx, last, now)
 		now.exists = !now.same
 	}
 	if now.exists {

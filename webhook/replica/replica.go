@@ -69,10 +69,6 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 	if err := r.prepare(config, opts); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	served, err := newProvisional(r.certs)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
@@ -102,7 +98,7 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 	if r.authority != nil {
 		r.server = append(r.server, webhook.RunAlongside(r.authority.Run))
 	}
-	err = webhook.Serve(ctx, l, r.mux, served, append(r.server, webhook.RunAlongside(r.inform))...)
+	err := webhook.Serve(ctx, l, r.mux, provisional{r.certs, sync.OnceValues(selfSigned)}, append(r.server, webhook.RunAlongside(r.inform))...)
 	stop()
 	running.Wait()
 	return errors.Join(append([]error{err}, failed...)...)
@@ -112,23 +108,24 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 // otherwise restart a replica that waits for the API server.
 type provisional struct {
 	webhook.Certificates
-	own tls.Certificate
-}
-
-func newProvisional(certs webhook.Certificates) (webhook.Certificates, error) {
-	text, key, err := cert.GenerateSelfSignedCertKey("provisional", nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	own, err := tls.X509KeyPair(text, key)
-	return provisional{certs, own}, err
+	own func() (*tls.Certificate, error)
 }
 
 func (p provisional) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c, err := p.Certificates.GetCertificate(hello); err == nil {
 		return c, nil
 	}
-	return &p.own, nil
+	return p.own()
+}
+
+// selfSigned makes a certificate.
+func selfSigned() (*tls.Certificate, error) {
+	text, key, err := cert.GenerateSelfSignedCertKey("provisional", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	own, err := tls.X509KeyPair(text, key)
+	return &own, err
 }
 
 // prepare applies the options and the defaults, and returns all mistakes.
