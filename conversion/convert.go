@@ -60,7 +60,6 @@ type converter struct {
 	source  []byte // the body of the object
 	body    []byte // that was encoded
 	whole   []byte // an object that is decoded
-	text    []byte // of a part: see convertInParallel
 	largest int    // size of an object so far
 
 	// These are graph.route and callFunction. Package roundtrip has others: see trace.
@@ -82,7 +81,7 @@ func callFunction(ctx context.Context, s *step, in, out runtime.Object) error {
 // release returns a converter to the pool after it has converted all of its objects, without them: the
 // next request need not have any. After an error or a panic it is not released, because its state is unknown.
 func (r *Registry) release(c *converter) {
-	if c.largest > review.Small || cap(c.text) > review.Small { // must not stay
+	if c.largest > review.Small { // must not stay
 		return
 	}
 	c.object, c.objects = nil, c.objects[:0]
@@ -109,11 +108,10 @@ func (c *converter) convert(ctx context.Context, dst []byte, o *object, to schem
 	c.before = snapshotMetadata(&o.meta)
 	c.source = o.body(c.source[:0])
 	p := payload{Body: c.source, Labels: o.meta.Labels, Annotations: o.meta.Annotations}
-	begin := len(dst)
 	if p, err = c.along(ctx, c.route.steps, p); err == nil {
 		dst, err = o.append(dst, c.route.head, p)
 	}
-	if err == nil && !rawjson.IsNestedIn(dst[begin:], reviewLevels) {
+	if err == nil && !rawjson.IsNestedIn(p.Body, reviewLevels) { // and the metadata is, as it was
 		err = errors.New("the result is nested deeper than the API server reads")
 	}
 	if err != nil {

@@ -1,13 +1,14 @@
 package conversion
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,7 +92,11 @@ func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, erro
 		return nil, err
 	}
 	begin := time.Now()
-	b := rawjson.AppendQuote(append(req.Begin(), `{"uid":`...), string(req.UID))
+	b := req.Begin()
+	if !req.Large {
+		b = slices.Grow(b, len(asked.text)+len(asked.text)/8)
+	}
+	b = rawjson.AppendQuote(append(b, `{"uid":`...), string(req.UID))
 	all := part{text: append(b, `,"convertedObjects":[`...)}
 	defer h.watch(ctx, asked.text, asked.to)()
 	all.failed, all.err = h.unreturned(asked.text, asked.to)
@@ -200,7 +205,8 @@ func (h *handler) convertInParallel(ctx context.Context, req *review.Request, pa
 func (h *handler) convertPart(ctx context.Context, c *converter, o *object, p *part, to schema.GroupVersion) {
 	c.object = o
 	defer c.recovered(ctx, to, &p.err)
-	p.text = c.text[:0]
+	p.err = errors.New("a conversion function called runtime.Goexit") // unless this function returns
+	p.text = make([]byte, 0, len(p.list)+len(p.list)/8)
 	cursor := rawjson.NewCursor(p.list)
 	for more := true; more; more = cursor.Next('[') {
 		o.parse(&c.arena, h.registry.metadata, &cursor)
@@ -208,7 +214,7 @@ func (h *handler) convertPart(ctx context.Context, c *converter, o *object, p *p
 			return
 		}
 	}
-	c.text, p.text = p.text, bytes.Clone(p.text) // c.text is for the next part
+	p.err = nil
 }
 
 // failure is the response that the API server turns into an error for the user.

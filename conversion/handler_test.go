@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	goruntime "runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -161,6 +164,25 @@ func TestHandler_EncoderPanic(t *testing.T) {
 		if result.Status != "Failure" || !strings.Contains(result.Message, "request.objects[0]: cannot convert Thing t0 from example.com/v1 to example.com/v7: panic: boom") {
 			t.Errorf("%d things: %+v", n, result)
 		}
+	}
+}
+
+// A function that ends its goroutine, as testing.T.FailNow does, fails the review.
+func TestHandler_FunctionEndsGoroutine(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(2))
+	ended := make(chan struct{})
+	var once sync.Once
+	h := conversion.NewHandler(registry(t, func(context.Context, *alpha, *beta) error {
+		if strings.Contains(string(debug.Stack()), "ServeHTTP") { // not in the goroutine of the request
+			<-ended
+			return nil
+		}
+		once.Do(func() { close(ended); goruntime.Goexit() })
+		return nil
+	}, nil))
+	list := slices.Repeat([]string{pizza("v1alpha1", `{"name":"good"}`, "")}, 1000)
+	if got := ask(t, h, inParts(question("v1", "v1beta1", list...))).Response.Result.Message; !strings.Contains(got, "a conversion function called runtime.Goexit") {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -13,7 +14,7 @@ const maxDepth = 10_000
 
 // IsNestedIn reports whether a JSON value can be nested in so many levels, and still be read.
 func IsNestedIn(text []byte, levels int) bool {
-	if len(text) <= 2*(maxDepth-levels) { // each level takes two bytes
+	if bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) <= maxDepth-levels {
 		return true
 	}
 	_, err := skipValue(text, 0, maxDepth-levels)

@@ -21,8 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Small is the size of a body up to which a review is parsed as a whole, and up to which buffers
-// are kept for the next review: it is charged for their size.
+// Small is the size of a body up to which a review is parsed as a whole, and up to which its buffer and that
+// of its answer are kept for the next review.
 const Small = 256 << 10
 
 // memory bounds the memory of all reviews in progress, in bytes.
@@ -166,11 +166,14 @@ func tooLarge(size, limit int64) error {
 }
 
 // grow allocates a larger buffer for the body. A client may promise much and send little, so that the buffer
-// is at most eight times as large as the part that has arrived.
+// is at most sixteen times as large as the part that has arrived, and 32 KiB.
 func (req *Request) grow(contentLength int64) error {
 	size := 2*len(req.body) + 4<<10
 	if rest := contentLength - int64(len(req.body)); rest >= 0 {
-		size = min(8*len(req.body)+16<<10, len(req.body)+int(rest)+bytes.MinRead)
+		size = 8*len(req.body) + 16<<10
+		if whole := len(req.body) + int(rest) + bytes.MinRead; whole < 2*size { // rather than copy it once more
+			size = whole
+		}
 	}
 	if err := req.Take(size); err != nil {
 		return err

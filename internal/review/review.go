@@ -59,7 +59,7 @@ func (p Protocol) handler(m *memory) http.Handler {
 		*req = Request{protocol: &p, account: account{memory: m}, body: req.body[:0], response: req.response[:0]}
 		defer func() {
 			req.give(req.size.Load())
-			if cap(req.body)+cap(req.response) <= Small {
+			if max(cap(req.body), cap(req.response)) <= Small+Small/4 {
 				pool.Put(req)
 			}
 		}()
