@@ -463,7 +463,10 @@ func TestDenial_UndecidedCheck(t *testing.T) {
 	wait := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 		return nil, apierrors.NewServiceUnavailable("the oven is cold")
 	})
-	for _, options := range [][]admission.Option{{deny, wait}, {wait, deny}} {
+	sameText := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+		return nil, errors.New("spec: Invalid value: 1: no")
+	})
+	for _, options := range [][]admission.Option{{deny, wait}, {wait, deny}, {sameText, deny}} {
 		if got := ask(t, admission.NewHandler(pizzaScheme(t), options...), request{object: pizza("v1beta1", "")}); got.Allowed || got.Result.Code != 422 {
 			t.Errorf("got %+v", got)
 		}

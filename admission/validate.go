@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -78,7 +79,7 @@ func (c *call) validate(ctx context.Context) error {
 		if applies && err == nil {
 			err = c.validateWith(ctx, f)
 		}
-		told := func(e error) bool { return e.Error() == err.Error() }
+		told := func(e error) bool { return reflect.DeepEqual(e, err) }
 		if err != nil && !slices.ContainsFunc(errs, told) {
 			errs = append(errs, err)
 		}
