@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -202,13 +203,13 @@ func (c *checker) find(ctx context.Context, from string, questions []*question) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	slots := make(chan struct{}, requestConcurrency)
+	var taken atomic.Int64
 	var wg sync.WaitGroup
-	for _, q := range slow {
+	for range min(requestConcurrency, len(slow)) {
 		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			c.decide(ctx, from, q)
+			for i := int(taken.Add(1)) - 1; i < len(slow); i = int(taken.Add(1)) - 1 {
+				c.decide(ctx, from, slow[i])
+			}
 		})
 	}
 	wg.Wait()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -129,6 +130,29 @@ func TestExists_ConcurrentReads(t *testing.T) {
 		}
 		if took := time.Since(begin); took != time.Second || most.Load() != 10 {
 			t.Errorf("it took %s, with %d reads at a time; want 1 s and 10", took, most.Load())
+		}
+	})
+}
+
+// The references of an object are checked by a few goroutines, however many there are.
+func TestExists_ManyReferences(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var most atomic.Int64
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), func(_ context.Context, _, name string) error {
+			most.Store(max(most.Load(), int64(runtime.NumGoroutine())))
+			time.Sleep(time.Second) // of the bubble
+			return apierrors.NewNotFound(toppings, name)
+		})
+		expect.NoError(t, err)
+		var names []string
+		for i := range 10_000 {
+			names = append(names, fmt.Sprint("n", i))
+		}
+		if errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", names...)); len(errs) == 0 || err != nil {
+			t.Errorf("got %v and %v", errs, err)
+		}
+		if most.Load() > 1000 {
+			t.Errorf("there were %d goroutines", most.Load())
 		}
 	})
 }
