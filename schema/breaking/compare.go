@@ -82,14 +82,18 @@ func (c *comparison) compare(was, is *structuralschema.Structural, steps []strin
 		nullable.put = func(any) []any { return []any{nil} }
 	}
 	c.constraints(was, is, steps)
-	if was.Items == nil || is.Items == nil || typeOf(was.Items) == typeOf(is.Items) || ofType(was.Items, is.Items) != nil {
+	if was.Items == nil || is.Items == nil || typeOf(was.Items) == typeOf(is.Items) || widerType(was.Items, is.Items) || ofType(was.Items, is.Items) != nil {
 		c.topology(was, is, steps) // items of another type are merged otherwise in any case
 	}
 	if is.XEmbeddedResource && !was.XEmbeddedResource {
 		c.add(steps, "it is now an embedded resource"+metadataText(is, ", with "), "values without apiVersion, kind and valid metadata are refused").shown |= inside
 	}
 	if was.Items != nil || is.Items != nil {
-		c.compare(itemsOf(was), itemsOf(is), below(steps, anyItem))
+		before, now, at := itemsOf(was), itemsOf(is), below(steps, anyItem)
+		if before.Default.Object != nil { // else null was refused
+			c.nullable(before, now, at)
+		}
+		c.compare(before, now, at)
 	}
 	c.fields(was, is, steps)
 }
@@ -183,6 +187,11 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		was, is, at := propertyOf(before, name), propertyOf(now, name), below(steps, name)
 		switch {
 		case was == nil: // objects do not have it
+			if limit := validationOrNone(now.ValueValidation).MaxProperties; is.Default.Object != nil && limit != nil && *limit < int64(len(now.Properties)) {
+				added := c.add(steps, "the new field "+name+" has a default", fmt.Sprintf("maxProperties %d counts it: new and changed objects with as many other fields are refused", *limit))
+				added.says = boundWords["maxProperties"]
+				added.narrow = func(s *structuralschema.Structural) { atLeast(&validationOf(s).MinProperties, *limit) }
+			}
 		case isMeta(name) && now.XEmbeddedResource && !before.XEmbeddedResource:
 			// That it is an embedded resource now says all.
 		case is == nil:
@@ -216,14 +225,23 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 	}
 }
 
-// nullable compares whether a field that may be absent, or the value of a map, may be null. A null
-// that is not allowed is removed there, or replaced by the default; in a list it is refused
-// (apiextensions-apiserver/pkg/apiserver/schema/defaulting).
+// nullable compares what becomes of null in a field that may be absent, in the value of a map, or in an item
+// that has a default. A null that is not allowed is replaced by the default, or removed; in a list without a
+// default it is refused (apiextensions-apiserver/pkg/apiserver/schema/defaulting).
 func (c *comparison) nullable(was, is *structuralschema.Structural, steps []string) {
-	if was.Nullable || !is.Nullable || typeOf(is) == "any" {
+	what, why := "it is nullable now", "null was removed or replaced by the default: it is stored, or refused by an enum"
+	switch step := steps[len(steps)-1]; {
+	case was.Nullable:
+		return // see compare
+	case !is.Nullable:
+		if step != anyItem && step != anyValue || reflect.DeepEqual(was.Default, is.Default) {
+			return // see defaults
+		}
+		what, why = defaultText(was.Default.Object, is.Default.Object), "it replaces null; without it, null is removed, or refused in a list"
+	case typeOf(is) == "any":
 		return
 	}
-	added := c.add(steps, "it is nullable now", "null was removed or replaced by the default: it is stored, or refused by an enum")
+	added := c.add(steps, what, why)
 	added.shown = byError | byData
 	added.put = func(any) []any { return []any{nil} }
 }
@@ -234,18 +252,17 @@ func (c *comparison) defaults(was, is *structuralschema.Structural, steps []stri
 	if reflect.DeepEqual(before, now) {
 		return
 	}
-	what := fmt.Sprintf("the default %s is now %s", exact(before), exact(now))
-	why := "objects without the field get another value than before"
+	what, why := defaultText(before, now), "objects without the field get another value than before"
 	refused := now == nil && requires(object, name) && requires(newObject, name)
 	switch {
 	case before == nil && requires(object, name):
 		return // there are no objects without the field
 	case before == nil:
-		what, why = "it has the default "+exact(now)+" now", "objects without the field get one that nobody wrote"
+		why = "objects without the field get one that nobody wrote"
 	case refused:
 		what, why = "the default "+exact(before)+" of the required field is removed", "new objects without the field are refused, and updates that change what it is in"
 	case now == nil:
-		what, why = "the default "+exact(before)+" is removed", "new objects without the field stay without it"
+		why = "new objects without the field stay without it"
 	}
 	added := c.add(below(steps, name), what, why)
 	added.steps, added.child, added.shown = slices.Clone(steps), name, byData|inside

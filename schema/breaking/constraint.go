@@ -268,12 +268,12 @@ func (c *comparison) scale(was, is *version) {
 			continue
 		}
 		v := validationOrNone(at.ValueValidation)
-		if v.Minimum != nil && *v.Minimum >= 0 && (v.Format == "int32" || v.Maximum != nil && *v.Maximum <= math.MaxInt32) {
+		if at.Type == "integer" && v.Minimum != nil && *v.Minimum >= 0 && (v.Format == "int32" || v.Maximum != nil && *v.Maximum <= math.MaxInt32) {
 			continue
 		}
 
-		read := c.add(steps, "the scale subresource reads it now", "numbers below 0 or above 2147483647 are refused, even in updates that do not change them")
-		read.put = func(value any) []any { return []any{int64(-1), int64(math.MaxInt32 + 1), value} }
+		read := c.add(steps, "the scale subresource reads it now", "what is not an integer from 0 to 2147483647 is refused, even in updates that do not change them")
+		read.put = func(value any) []any { return []any{int64(-1), int64(math.MaxInt32 + 1), 0.5, value} }
 	}
 }
 

@@ -162,6 +162,12 @@ func TestProofs_HoldOnTheAPIServer(t *testing.T) {
 		"null with an enum":   {property("{type: string, enum: [p]}"), property("{type: string, enum: [p], nullable: true}")},
 		"null with a default": {property("{type: string, default: d}"), property("{type: string, default: d, nullable: true}")},
 		"scale":               {property("{type: integer}"), withScale(property("{type: integer}"))},
+		"scale of a number":   {property("{type: number, minimum: 0, maximum: 9}"), withScale(property("{type: number, minimum: 0, maximum: 9}"))},
+		"default of items":    {property("{type: array, items: {type: string, default: d}}"), property("{type: array, items: {type: string, default: e}}")},
+		"no default of items": {property("{type: array, items: {type: string, default: d}}"), property("{type: array, items: {type: string}}")},
+		"default of values":   {property("{type: object, additionalProperties: {type: string}}"), property("{type: object, additionalProperties: {type: string, default: d}}")},
+		"a default counts":    {property("{type: object, maxProperties: 1, properties: {b: {type: string}}}"), property("{type: object, maxProperties: 1, properties: {b: {type: string}, c: {type: string, default: x}}}")},
+		"a set of numbers":    {property("{type: array, items: {type: integer}}"), property("{type: array, items: {type: number}, x-kubernetes-list-type: set}")},
 		"an update":           {property("{type: string, maxLength: 9}"), property("{type: string, maxLength: 9, x-kubernetes-validations: [{rule: self == oldSelf}]}")},
 	}
 	for _, tests := range [][]pair{metadataPairs, storagePairs, statusPairs, blockedPairs} {
@@ -186,4 +192,19 @@ func TestProofs_HoldOnTheAPIServer(t *testing.T) {
 			}
 		})
 	}
+	t.Run("formats that all values have", func(t *testing.T) {
+		t.Parallel()
+		s := &server{t: t, install: install, client: client, group: "formats.example.com"}
+		new := property("{type: string, enum: ['10.0.0.0/8', '10.0.0.1/8', 'fd00::/8', '::ffff:10.0.0.0/104'], format: cidr}")
+		if got := breaks(t, strings.Replace(new, ", format: cidr", "", 1), new); got != nil {
+			t.Fatalf("it breaks %v", got)
+		}
+		s.define(new)
+		for i, value := range []string{"10.0.0.0/8", "10.0.0.1/8", "fd00::/8", "::ffff:10.0.0.0/104"} {
+			u := s.read(fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Apple","metadata":{"name":"a%d"},"spec":{"a":%q}}`, i, value))
+			if _, err := s.apples("v1").Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+				t.Errorf("the server refuses %s: %v", value, err)
+			}
+		}
+	})
 }

@@ -87,6 +87,17 @@ func becomes(name, before, now string) string {
 	return fmt.Sprintf("%s %s is now %s", name, before, now)
 }
 
+// defaultText describes another default. Either may be nil.
+func defaultText(before, now any) string {
+	switch {
+	case before == nil:
+		return "it has the default " + exact(now) + " now"
+	case now == nil:
+		return "the default " + exact(before) + " is removed"
+	}
+	return "the default " + exact(before) + " is now " + exact(now)
+}
+
 // boundText is the value of a bound.
 func boundText(b generate.Bound) string {
 	if b.Open {
