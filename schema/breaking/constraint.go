@@ -31,7 +31,7 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 		added := c.add(steps, replaced("pattern", before.Pattern, now.Pattern), "new and changed values that do not match it are refused")
 		added.says, added.strings = "should match", &texts{now.Pattern, -1, -1}
 	}
-	if now.Format != "" && now.Format != before.Format && checked(is.Type, now.Format) && !widerFormat(was, is.Type, now.Format) {
+	if now.Format != "" && now.Format != before.Format && !widerFormat(was, is.Type, now.Format) {
 		added := c.add(steps, replaced("format", before.Format, now.Format), "new and changed values of another format are refused")
 		added.says = "must be of type"
 		if is.Type == "integer" {
@@ -136,10 +136,24 @@ var boundWords = map[string]string{
 	"minLength": "at least", "minItems": "at least", "minProperties": "at least",
 }
 
-// checked reports whether the server checks a format.
-func checked(kind, format string) bool {
-	s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{kind}, Format: format}}
-	return validation.StripUnsupportedFormatsPostProcessorForVersion(environment.DefaultCompatibilityVersion())(s) == nil && s.Format != ""
+// withoutIgnored returns a copy of a schema without the formats that the server ignores. It returns nil for nil.
+func withoutIgnored(s *structuralschema.Structural) *structuralschema.Structural {
+	out := s.DeepCopy()
+	strip := func(kind string, v *structuralschema.ValueValidation) bool {
+		if v != nil {
+			s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{kind}, Format: v.Format}}
+			_ = validation.StripUnsupportedFormatsPostProcessorForVersion(environment.DefaultCompatibilityVersion())(s) // always nil
+			v.Format = s.Format
+		}
+		return true
+	}
+	if out != nil {
+		(&structuralschema.Visitor{
+			Structural:            func(s *structuralschema.Structural) bool { return strip(s.Type, s.ValueValidation) },
+			NestedValueValidation: func(v *structuralschema.NestedValueValidation) bool { return strip("", &v.ValueValidation) },
+		}).Visit(out)
+	}
+	return out
 }
 
 // widerFormat reports whether a format takes nothing away from the numbers that JSON has, or from those

@@ -72,11 +72,7 @@ func valuesOf(s *structuralschema.Structural) (values []any, finite bool) {
 
 // errorsOf returns the errors of a value, without those of rules.
 func errorsOf(s *structuralschema.Structural, value any) field.ErrorList {
-	openAPI := s.ToKubeOpenAPI()
-	if !checked(s.Type, openAPI.Format) {
-		openAPI.Format = ""
-	}
-	return validation.ValidateCustomResource(nil, value, validation.NewSchemaValidatorFromOpenAPI(openAPI))
+	return validation.ValidateCustomResource(nil, value, validation.NewSchemaValidatorFromOpenAPI(s.ToKubeOpenAPI()))
 }
 
 // refuses reports whether a new constraint refuses a value.
