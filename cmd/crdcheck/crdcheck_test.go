@@ -102,6 +102,15 @@ func warned(t *testing.T) string {
 	return strings.Replace(text, "{type: object}", "{type: object, properties: {at: {type: string, format: date_time}}}", 1)
 }
 
+// crdList returns definitions as the items of a List, beside another object.
+func crdList(text string) string {
+	list := "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n"
+	for _, document := range strings.Split(text, "\n---\n") {
+		list += "- # a definition\n  " + strings.ReplaceAll(document, "\n", "\n  ") + "\n"
+	}
+	return list
+}
+
 func TestRun_Output(t *testing.T) {
 	t.Chdir("testdata")
 	for _, test := range []struct {
@@ -120,6 +129,8 @@ func TestRun_Output(t *testing.T) {
 		{name: "lint-warnings-json", args: []string{"lint", "-o", "json", "-"}, stdin: warned(t), code: exitOK},
 		{name: "lint-warnings-and-faults", args: []string{"lint", "-", "bad.yaml"}, stdin: warned(t), code: exitFindings},
 		{name: "lint-unreadable", args: []string{"lint", "nowhere", "-", "bad.yaml"}, stdin: "kind: CustomResourceDefinition\na: b: c\n", code: exitError},
+		{name: "lint-list", args: []string{"lint", "-"}, stdin: crdList(content(t, "bad.yaml")), code: exitFindings},
+		{name: "lint-json-list", args: []string{"lint", "-"}, stdin: `{"kind":"CustomResourceDefinitionList","apiVersion":"apiextensions.k8s.io/v1","items":[` + "\n" + definition + ",\n" + strings.Replace(definition, `"scope":"Cluster"`, `"scope":"Galaxy"`, 1) + "]}", code: exitFindings},
 		{name: "lint-none", args: []string{"lint", "objects.yaml"}, code: exitError},
 
 		{name: "lint-v1beta1", args: []string{"lint", "old.yaml"}, code: exitFindings},
@@ -164,8 +175,11 @@ func TestRun_Output(t *testing.T) {
 		{name: "unusable-crd-json", args: []string{"validate", "-o", "json", "--crd", "nowhere", "objects.yaml"}, code: exitError},
 		{name: "version", args: []string{"validate", "--crd", "versions.yaml", "-"}, stdin: cooks, code: exitFindings},
 		{name: "typed-list", args: []string{"validate", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"OvenList","metadata":{},"items":[{"metadata":{"name":"a"}},{}]}`, code: exitFindings},
+		{name: "list-in-list", args: []string{"validate", "--crd", "project", "-"}, stdin: "kind: List\napiVersion: v1\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - apiVersion: restaurant.example.com/v1\n    kind: Oven\n    metadata: {name: a}\n  - apiVersion: restaurant.example.com/v1\n    kind: OvenList\n    items:\n    - metadata: {name: B}\n- " + `{"apiVersion":"v1","kind":"List","items":[` + oven("c") + "]}\n", code: exitFindings},
+		{name: "json-list-in-list", args: []string{"validate", "--crd", "project", "-"}, stdin: `{"kind":"List","apiVersion":"v1","items":[` + "\n" + `{"kind":"OvenList","apiVersion":"restaurant.example.com/v1","items":[` + "\n" + oven("a") + ",\n" + oven("B") + "]}]}", code: exitFindings},
 		{name: "dump", args: []string{"validate", "--crd", "project", "dump.yaml"}, code: exitFindings},
 		{name: "generated", args: []string{"validate", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"Oven","metadata":{"generateName":"oven-"}}`, code: exitOK},
+		{name: "generated-status", args: []string{"validate", "--crd", "project", "-"}, stdin: "apiVersion: restaurant.example.com/v1\nkind: Pizza\nmetadata: {generateName: pizza-}\nspec: {toppings: []}\nstatus: {slices: many}\n", code: exitFindings},
 		{name: "unknown-field", args: []string{"validate", "--crd", "project", "-"}, stdin: unknownField, code: exitFindings},
 		{name: "unknown-field-warn", args: []string{"validate", "--validate=warn", "--crd", "project", "-"}, stdin: unknownField, code: exitFindings},
 
@@ -182,6 +196,7 @@ func TestRun_Output(t *testing.T) {
 		{name: "diff-fail-on-stale", args: []string{"diff", "--fail-on-stale", "--accept", "accepted.yaml", "new.yaml", "new.yaml"}, code: exitFindings},
 		{name: "diff-fail-on-stale-github", args: []string{"diff", "-o", "github", "--fail-on-stale", "--accept", "accepted.yaml", "new.yaml", "new.yaml"}, code: exitFindings},
 		{name: "diff-invalid", args: []string{"diff", "project/pizza.yaml", "bad.yaml"}, code: exitError},
+		{name: "diff-no-storage-version", args: []string{"diff", "project/pizza.yaml", "-"}, stdin: strings.ReplaceAll(content(t, "project/pizza.yaml"), "storage: true", "storage: false"), code: exitError},
 		{name: "diff-same", args: []string{"diff", "project", "-"}, stdin: content(t, "project/pizza.yaml") + "---\n" + content(t, "project/deep/others.yml"), code: exitOK},
 		{name: "diff-removed", args: []string{"diff", "project", "project/pizza.yaml"}, code: exitFindings},
 		{name: "diff-renamed", args: []string{"diff", "project/deep/others.yml", "-"}, stdin: strings.NewReplacer("ovens", "stoves", "Oven", "Stove").Replace(content(t, "project/deep/others.yml")), code: exitFindings},

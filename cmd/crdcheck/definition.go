@@ -102,14 +102,47 @@ func compile(o object) (*schema.Definition, error) {
 		return nil, errors.New(strings.Join(o.duplicates, "\n"))
 	}
 	d, err := schema.Parse(o.text)
-	// The place in the text would mislead: what it is in the file is known here.
+	if err = o.inFile(err); err != nil && len(err.Error()) > longest { // the server quotes what is wrong
+		problems, _ := schema.Check(o.text)
+		var all []string
+		for _, p := range problems {
+			all = append(all, p.Path+": "+p.Message)
+		}
+		err = fmt.Errorf("%s is invalid: [%s]", o.name, strings.Join(all, ", "))
+	}
+	return d, err
+}
+
+// inFile returns an error of package schema without the place in the text, which would mislead: what it is in
+// the file is known here.
+func (o object) inFile(err error) error {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) && len(joined.Unwrap()) == 1 {
 		if cause := errors.Unwrap(joined.Unwrap()[0]); cause != nil {
-			return nil, errors.New(shiftLines(cause.Error(), o.before))
+			return errors.New(shiftLines(cause.Error(), o.before))
 		}
 	}
-	return d, err
+	return err
+}
+
+// check returns the problems of a definition, where they are in the file.
+func (o object) check() ([]schema.Problem, error) {
+	if len(o.duplicates) > 0 {
+		return nil, errors.New(strings.Join(o.duplicates, "\n"))
+	}
+	problems, err := schema.Check(o.text)
+	for i := range problems {
+		p := &problems[i]
+		switch {
+		case o.node == nil:
+			p.Line += o.Line - 1
+		case o.Item == "":
+			p.Line += o.before
+		default: // the text is JSON
+			p.Line, p.Column = o.positionOf(p.Path)
+		}
+	}
+	return problems, o.inFile(err)
 }
 
 // same reports whether two definitions differ in nothing that matters to objects.
@@ -143,19 +176,6 @@ func (c *command) findDefinitions(f file) (found []document) {
 		}
 	}
 	return found
-}
-
-// join returns the text of the documents of a file as far as it can be read, on the same
-// lines, and how many objects they have.
-func join(documents []document) (text []byte, n int) {
-	lines := 0
-	for _, d := range documents {
-		text = append(text, bytes.Repeat([]byte("\n"), d.line-1-lines)...)
-		text = append(text, d.text...)
-		lines = d.line - 1 + bytes.Count(d.text, []byte("\n"))
-		n += len(d.objects)
-	}
-	return text, n
 }
 
 // isDefinition reports whether it is a CustomResourceDefinition.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -110,7 +111,7 @@ func (d *document) readJSON(body []byte) bool {
 		}
 		begin := int(decoder.InputOffset()) - len(value)
 		line += bytes.Count(body[end:begin], []byte("\n"))
-		d.add(object{place: place{File: d.file, Line: line}, text: value, asJSON: value}, func() []int { return itemLinesOfJSON(value, line) })
+		d.add(object{place: place{File: d.file, Line: line}, text: value, asJSON: value}, metav1.TypeMeta{})
 		end = begin + len(value)
 		line += bytes.Count(value, []byte("\n"))
 	}
@@ -178,16 +179,17 @@ func (d *document) readYAML(body []byte) {
 	if string(value) == "null" {
 		return
 	}
+	var node *yamlv3.Node
 	if len(root.Content) > 0 {
-		line = d.line - 1 + root.Content[0].Line
+		node = root.Content[0]
+		line = d.line - 1 + node.Line
 	}
 	first := len(d.objects)
 	text := body
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		text = append([]byte("--- "), body...) // to the server, it would be JSON without
 	}
-	d.add(object{place: place{File: d.file, Line: line}, text: text, asJSON: value, before: d.line - 1}, func() []int { return itemLinesOfYAML(&root, d.line-1) })
-	d.setNodes(d.objects[first:], &root)
+	d.add(object{place: place{File: d.file, Line: line}, text: text, asJSON: value, before: d.line - 1, node: node}, metav1.TypeMeta{})
 	if items := d.objects[first:]; len(items) > 0 && items[0].Item != "" {
 		if _, err := yaml.YAMLToJSONStrict(body); err != nil {
 			assignDuplicates(items, shiftLines(err.Error(), d.line-1))
@@ -195,34 +197,9 @@ func (d *document) readYAML(body []byte) {
 	}
 }
 
-// setNodes tells the objects of a document where their fields are.
-func (d *document) setNodes(objects []object, root *yamlv3.Node) {
-	for i := range objects {
-		o := &objects[i]
-		list := itemsOfYAML(root)
-		var at int
-		if _, err := fmt.Sscanf(o.Item, "items[%d]", &at); err == nil && at < len(list) {
-			o.node, o.before = list[at], d.line-1
-		} else if o.Item == "" && len(root.Content) > 0 {
-			o.node = root.Content[0]
-		}
-	}
-}
-
-// itemLinesOfYAML returns the lines on which the items of a List begin.
-func itemLinesOfYAML(root *yamlv3.Node, before int) (lines []int) {
-	for _, item := range itemsOfYAML(root) {
-		lines = append(lines, before+item.Line)
-	}
-	return lines
-}
-
-func itemsOfYAML(root *yamlv3.Node) []*yamlv3.Node {
-	if len(root.Content) == 0 {
-		return nil
-	}
-	list := root.Content[0]
-	for i := 0; i+1 < len(list.Content); i += 2 {
+// itemsOfYAML returns the items of a List, which may be nil.
+func itemsOfYAML(list *yamlv3.Node) []*yamlv3.Node {
+	for i := 0; list != nil && i+1 < len(list.Content); i += 2 {
 		if list.Content[i].Value == "items" {
 			return list.Content[i+1].Content
 		}

@@ -69,18 +69,19 @@ which.`,
 				if len(documents) == 0 && f.named {
 					return fmt.Errorf("%s: there is no CustomResourceDefinition", f.name)
 				}
-				text, n := join(documents)
-				if definitions += n; n == 0 {
-					return nil
+				for _, d := range documents {
+					for _, o := range d.objects {
+						definitions++
+						found, err := o.check()
+						for _, one := range found {
+							faults = append(faults, fault{f.name, one})
+						}
+						if err != nil {
+							c.fail(fmt.Errorf("%s: %w", o.place, err))
+						}
+					}
 				}
-				found, err := schema.Check(text)
-				for _, one := range found {
-					faults = append(faults, fault{f.name, one})
-				}
-				if err != nil {
-					err = fmt.Errorf("%s: %w", f.name, err)
-				}
-				return err
+				return nil
 			})
 			if definitions == 0 && !c.failed {
 				c.fail(errors.New("lint: no CustomResourceDefinition"))

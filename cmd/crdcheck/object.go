@@ -41,11 +41,14 @@ func (o object) String() string {
 	return kind + "/" + o.name
 }
 
-// add adds an object, or the items of one that is a List. The lines are those of the items.
-func (d *document) add(o object, lines func() []int) {
+// add adds an object, or the items of one that is a List, also of one in a List.
+func (d *document) add(o object, list metav1.TypeMeta) {
 	if kjson.UnmarshalCaseSensitivePreserveInts(o.asJSON, &o.TypeMeta) != nil || o.asJSON[0] != '{' {
 		d.others = append(d.others, o.place)
 		return
+	}
+	if o.APIVersion == "" && o.Kind == "" && o.Item != "" {
+		o.ofList(list)
 	}
 	items, isList := itemsOf(o.asJSON)
 	if !isList {
@@ -53,24 +56,21 @@ func (d *document) add(o object, lines func() []int) {
 		d.objects = append(d.objects, o)
 		return
 	}
-	if len(items) == 0 {
-		return
+	var lines []int
+	nodes := itemsOfYAML(o.node)
+	if o.node == nil {
+		lines = itemLinesOfJSON(o.asJSON, o.Line)
 	}
-	known := lines()
 	for i, text := range items {
 		item := object{place: o.place, text: text, asJSON: text}
-		if item.Item = fmt.Sprintf("items[%d]", i); i < len(known) {
-			item.Line = known[i]
+		item.Item = strings.TrimPrefix(fmt.Sprintf("%s.items[%d]", o.Item, i), ".")
+		switch {
+		case i < len(nodes):
+			item.node, item.before, item.Line = nodes[i], d.line-1, d.line-1+nodes[i].Line
+		case i < len(lines):
+			item.Line = lines[i]
 		}
-		if kjson.UnmarshalCaseSensitivePreserveInts(text, &item.TypeMeta) != nil || text[0] != '{' {
-			d.others = append(d.others, item.place)
-			continue
-		}
-		if item.APIVersion == "" && item.Kind == "" {
-			item.ofList(o.TypeMeta)
-		}
-		item.name = nameOf(text)
-		d.objects = append(d.objects, item)
+		d.add(item, o.TypeMeta)
 	}
 }
 

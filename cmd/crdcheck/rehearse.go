@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -153,16 +152,10 @@ func (s *snapshot) file(ctx context.Context, name string, named bool, yield func
 		if errors.Is(err, errEmpty) && !named {
 			return true
 		}
-		var is struct {
-			metav1.TypeMeta `json:",inline"`
-			Items           json.RawMessage `json:"items"`
-		}
+		var is metav1.TypeMeta
 		if o.Text != nil && kjson.UnmarshalCaseSensitivePreserveInts(o.Text, &is) == nil {
 			gvk := runtimeschema.FromAPIVersionAndKind(is.APIVersion, is.Kind)
-			switch {
-			case is.Items != nil && strings.HasSuffix(is.Kind, "List"):
-				o.Text, err = nil, fmt.Errorf("a %s within a List: want its items in the outer one", is.Kind)
-			case is.Kind != "" && !s.groups[gvk.Group] || is.Kind == "" && !named:
+			if is.Kind != "" && !s.groups[gvk.Group] || is.Kind == "" && !named {
 				s.others[fmt.Sprintf("kind %q in version %q", is.Kind, is.APIVersion)]++
 				return true
 			}

@@ -198,7 +198,7 @@ func TestRehearse_NamesBadInput(t *testing.T) {
 		"binary":            {"kind\x00", same, "error: -:1: yaml: control characters are not allowed\n"},
 		"a key twice":       {strings.Replace(fmt.Sprintf(object, "v1beta1", "CronTab"), `"spec":{`, `"spec":{"image":"h",`, 1), same, `error: -: document 1: CronTab.stable.example.com default/x: duplicate field "spec.image"` + "\n"},
 		"a key twice, YAML": {content(t, samples) + "  image: report\n", same, `error: -:19: CronTab.stable.example.com default/typo: line 27: key "image" already set in map` + "\n"},
-		"a List in a List":  {`{"kind":"List","items":[{"kind":"CronTabList","items":[]}]}`, same, "error: -: items[0]: a CronTabList within a List: want its items in the outer one\n"},
+		"a List in a List":  {`{"kind":"List","items":[{"kind":"CronTabList","items":[` + fmt.Sprintf(object, "v0", "CronTab") + `]}]}`, same, "error: -: items[0]: items[0]: CronTab.stable.example.com default/x: version v0 is neither served nor stored by the old definition"},
 		"other objects":     {`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret"},{"apiVersion":"v1","kind":"Secret"}]}`, same, `Warning: 2 objects passed over: no matches for kind "Secret" in version "v1"`},
 		"not an object":     {"- a\n- b\n", same, "error: -:1: the value is not an object"},
 		"not a List":        {"kind: Pod\nitems:\n- a: b\n", same, `error: -:1: kind "Pod" has items: want a kind that ends in List`},

@@ -108,33 +108,39 @@ var step = regexp.MustCompile(`\[([^]]*)\]|[^.\[]+`)
 
 // lineOf returns the line of a field, or of the nearest one around it that is there.
 func (o object) lineOf(path string) int {
+	line, _ := o.positionOf(path)
+	return line
+}
+
+// positionOf returns the line of lineOf, and the column.
+func (o object) positionOf(path string) (line, column int) {
 	node, offset := o.node, o.before
 	if node == nil { // JSON, which is YAML
 		var root yamlv3.Node
 		if yamlv3.Unmarshal(o.text, &root) != nil || len(root.Content) == 0 {
-			return o.Line
+			return o.Line, 1
 		}
 		node, offset = root.Content[0], o.Line-1
 	}
-	line := o.Line
+	line, column = o.Line, node.Column
 	for _, match := range step.FindAllStringSubmatch(path, -1) {
 		name, found := cmp.Or(match[1], match[0]), false
 		if node.Kind == yamlv3.AliasNode {
 			node = node.Alias
 		}
 		if i, err := strconv.Atoi(name); node.Kind == yamlv3.SequenceNode && err == nil && i < len(node.Content) {
-			node, line, found = node.Content[i], offset+node.Content[i].Line, true
+			node, line, column, found = node.Content[i], offset+node.Content[i].Line, node.Content[i].Column, true
 		}
 		for i := 0; node.Kind == yamlv3.MappingNode && !found && i+1 < len(node.Content); i += 2 {
 			if node.Content[i].Value == name {
-				node, line, found = node.Content[i+1], offset+node.Content[i].Line, true
+				node, line, column, found = node.Content[i+1], offset+node.Content[i].Line, node.Content[i].Column, true
 			}
 		}
 		if !found {
 			break
 		}
 	}
-	return line
+	return line, column
 }
 
 // lineOfChange returns the line of what has changed in a definition.

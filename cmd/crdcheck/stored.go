@@ -62,8 +62,19 @@ func peek(r *bufio.Reader) (byte, error) {
 	}
 }
 
+// give yields an object, or the items of one that is a List.
 func (s *stored) give(where string, text []byte, err error) {
-	s.ended = s.ended || !s.yield(rehearse.Object{Where: where, Text: text}, err)
+	items, isList := itemsOf(text)
+	if !isList {
+		s.ended = s.ended || !s.yield(rehearse.Object{Where: where, Text: text}, err)
+		return
+	}
+	if err != nil { // a key is there twice, in which item, the error does not tell
+		s.give(where, nil, err)
+	}
+	for i, item := range items {
+		s.give(fmt.Sprintf("%s: items[%d]", where, i), item, nil)
+	}
 }
 
 func (s *stored) fail(line int, err error) {
@@ -251,7 +262,9 @@ func (s *stored) endItem(d *yamlDocument) {
 
 func (s *stored) endDocument(d *yamlDocument) {
 	if !d.isList {
-		s.yamlWhole(d.line, d.rest)
+		if where, value, err := s.readYAML(d.line, d.rest); value != nil {
+			s.give(where, value, err)
+		}
 		return
 	}
 	s.endItem(d)
@@ -309,23 +322,4 @@ func (s *stored) readYAML(line int, text []byte) (where string, value []byte, du
 		duplicates = errors.New(cmp.Or(strings.Join(all, ", "), err.Error()))
 	}
 	return fmt.Sprintf("%s:%d", s.name, line+leadingLines(text)), value, duplicates
-}
-
-// yamlWhole yields the object in a text of YAML, or the items of a List, such as one in braces.
-func (s *stored) yamlWhole(line int, text []byte) {
-	where, value, duplicates := s.readYAML(line, text)
-	if value == nil {
-		return
-	}
-	items, isList := itemsOf(value)
-	if !isList {
-		s.give(where, value, duplicates)
-		return
-	}
-	if duplicates != nil { // in which item, the error does not tell
-		s.give(where, nil, duplicates)
-	}
-	for i, item := range items {
-		s.give(fmt.Sprintf("%s: items[%d]", where, i), item, nil)
-	}
 }

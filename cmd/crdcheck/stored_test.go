@@ -68,6 +68,10 @@ func TestReadStored_ReadsWhatKubectlPrints(t *testing.T) {
 			text: "kind: List\nitems:\n  - kind: A\n  - kind: B\n    list:\n    - c\n",
 			read: []string{`f:3 {"kind":"A"}`, `f:4 {"kind":"B","list":["c"]}`},
 		},
+		"Lists in a List": {
+			text: "kind: List\nitems:\n- kind: AList\n  items: [{kind: A}, {kind: List, items: [{kind: B}]}]\n- kind: C\n",
+			read: []string{`f:3: items[0] {"kind":"A"}`, `f:3: items[1]: items[0] {"kind":"B"}`, `f:5 {"kind":"C"}`},
+		},
 		"a List in one line": {text: "kind: List\nitems: [{kind: A}]\n", read: []string{`f:1: items[0] {"kind":"A"}`}},
 		"documents": {
 			text: "# first\nkind: A\n---\n---\n\nkind: B\n...\n--- {kind: C}\n",

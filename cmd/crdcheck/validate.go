@@ -97,7 +97,10 @@ func (s subject) create(ctx context.Context, opts ...schema.Option) (warnings []
 	if err == nil || apierrors.IsInvalid(err) {
 		// A create takes away the status before it validates, if that is a subresource.
 		u := &unstructured.Unstructured{}
-		if u.UnmarshalJSON(s.asJSON) == nil && u.Object["status"] != nil && u.GetName() != "" {
+		if u.UnmarshalJSON(s.asJSON) == nil && u.Object["status"] != nil && s.name != "" {
+			if prefix := u.GetGenerateName(); u.GetName() == "" {
+				u.SetName(prefix[:min(len(prefix), 58)] + "xxxxx") // as a create does
+			}
 			s.version.Prune(u.Object)
 			s.version.Default(u.Object)
 			if errs := s.version.Validate(ctx, u.Object); len(errs) > 0 {
