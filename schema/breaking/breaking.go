@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -257,8 +258,12 @@ func (up *upgrade) mayBeStored(v *version) bool {
 
 // objects compares what objects of a version may be.
 func (up *upgrade) objects(was, is *version) {
-	if up.old.Spec.PreserveUnknownFields || was.structural == nil || is.structural == nil {
-		return // objects are made of structural schemas only
+	if was.structural == nil || is.structural == nil { // objects are made of structural schemas only
+		if bothServed(was, is) && is.spec.Schema != nil && !reflect.DeepEqual(was.spec.Schema, is.spec.Schema) {
+			up.add(Refused, was.name, ".", "the schema has changed", "the changes are unknown, because a schema is missing or not structural: review them")
+			up.changes[len(up.changes)-1].Unproven = true
+		}
+		return
 	}
 	c := &comparison{}
 	c.compare(was.structural, is.structural, nil)

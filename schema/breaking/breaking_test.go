@@ -383,6 +383,22 @@ func TestChanges_Pruning(t *testing.T) {
 	if diff := cmp.Diff(want, breaks(t, old, new)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	want = append(want, `v1 spec.size: maximum is 5 now {"spec":{"size":6}} => spec.size: Invalid value: 6: spec.size in body should be less than or equal to 5`)
+	if diff := cmp.Diff(want, breaks(t, old, strings.Replace(new, "integer", "integer, maximum: 5", 1))); diff != "" {
+		t.Errorf("with a bound (-want +got):\n%s", diff)
+	}
+}
+
+// What was allowed without a schema is unknown.
+func TestChanges_NoSchema(t *testing.T) {
+	preserves := strings.Replace(apples, "scope:", "preserveUnknownFields: true\n  scope:", 1) + "  - {name: v1, served: true, storage: true"
+	old, new := preserves+"}\n", preserves+", schema: {openAPIV3Schema: {type: object, required: [spec]}}}\n"
+	if got := breaks(t, new, old); got != nil {
+		t.Errorf("without a schema, it breaks %v", got)
+	}
+	if diff := cmp.Diff([]string{"v1 .: the schema has changed UNPROVEN"}, breaks(t, old, new)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // A change is proven where others are near it, and in the company of all that is required.
