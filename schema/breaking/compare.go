@@ -225,7 +225,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 	}
 }
 
-// nullable compares what becomes of null in a field that may be absent, in the value of a map, or in an item
+// nullable compares what happens to null in a field that may be absent, in the value of a map, or in an item
 // that has a default. A null that is not allowed is replaced by the default, or removed; in a list without a
 // default it is refused (apiextensions-apiserver/pkg/apiserver/schema/defaulting).
 func (c *comparison) nullable(was, is *structuralschema.Structural, steps []string) {
