@@ -129,6 +129,7 @@ func (a *Authority) validate() (errs []error) {
 func (a *Authority) Run(ctx context.Context) error {
 	defer a.changes.Wait()
 	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.namespace, a.name))
+	failures := 0
 	objectwatch.Object{
 		Client: a.secrets, Name: a.name, WatchRetry: a.interval,
 		Message: "Cannot look after the webhooks' CA; trying again",
@@ -137,10 +138,12 @@ func (a *Authority) Run(ctx context.Context) error {
 			a.mu.Lock()
 			a.problem = err
 			a.mu.Unlock()
-			if errors.Is(err, errWaiting) {
+			if err == nil || errors.Is(err, errWaiting) {
+				failures = 0
 				return again, nil
 			}
-			return again, err
+			failures = min(failures+1, 5) // a missing permission may last, and there may be many replicas
+			return min(a.retry(), again<<failures), err
 		},
 	}.Run(klog.NewContext(ctx, logger), make(chan struct{}, 1))
 	return nil
@@ -153,6 +156,9 @@ func (a *Authority) patience() time.Duration {
 	return min(a.interval+a.interval/5, 10*time.Second)
 }
 
+// retry is the longest time until the next read after a failure.
+func (a *Authority) retry() time.Duration { return min(a.interval, 5*time.Second) }
+
 // errWaiting means that a new CA will be created soon, unless another replica restores the old
 // one.
 var errWaiting = errors.New("the Secret is missing or broken; another replica may restore it")
@@ -163,7 +169,7 @@ var errFight = errors.New("the Secret is changed repeatedly by another writer")
 // sync reads the Secret, takes the next step, and returns when to do so again.
 func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	// If two replicas write, the second must read again.
-	soon := a.interval/20 + rand.N(a.interval/20+1)
+	soon := a.retry()/20 + rand.N(a.retry()/20+1)
 	obj, err := a.read(ctx)
 	now := time.Now()
 	known := a.known()
@@ -176,9 +182,6 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 		mine = nil
 	}
 	theirs, wants, err := a.decide(obj, mine, now)
-	if errors.Is(err, errWaiting) {
-		soon = min(soon, time.Second)
-	}
 	if err != nil {
 		return soon, err
 	}
@@ -346,7 +349,8 @@ func (a *Authority) renew(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	a.leaf, a.due = leaf, now.Add(leaf.Leaf.NotAfter.Sub(now)/2)
+	// Certificates expire by the wall clock, while the monotonic clock of a suspended machine stands still.
+	a.leaf, a.due = leaf, now.Add(leaf.Leaf.NotAfter.Sub(now)/2).Round(0)
 	return nil
 }
 

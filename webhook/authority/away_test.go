@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/crdkit/crdkit/test/expect"
 )
@@ -133,4 +134,63 @@ func TestAuthority_SlowAPIServer(t *testing.T) {
 		r.wantsWell(t, c)
 		r.wantsErrors(t, 0)
 	})
+}
+
+// Requests that fail for hours, for example without the permission, do not load the API server.
+func TestAuthority_FailuresAreRare(t *testing.T) {
+	for name, fails := range map[string]func(*http.Request) bool{
+		"all":    func(*http.Request) bool { return true },
+		"reads":  func(r *http.Request) bool { return r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" },
+		"writes": func(r *http.Request) bool { return r.Method != http.MethodGet },
+	} {
+		for _, interval := range []time.Duration{5 * time.Second, 10 * time.Minute} {
+			t.Run(fmt.Sprint(name, " every ", interval), func(t *testing.T) {
+				bubble(t, func(t *testing.T, c *cluster) {
+					failed := 0
+					c.faulty(func(r *http.Request) int {
+						if !fails(r) {
+							return 0
+						}
+						failed++
+						return 403
+					})
+					r := run(t, c, Interval(interval))
+					time.Sleep(time.Hour)
+					c.change(func() {
+						if failed > 2*3600/5+20 {
+							t.Errorf("%d requests failed in an hour", failed)
+						}
+					})
+					c.faulty(nil)
+					time.Sleep(start + 6*time.Second)
+					r.wantsWell(t, c)
+				})
+			})
+		}
+	}
+}
+
+// afterSuspend returns what the clock shows when the machine was suspended for a while at a time: its wall clock goes on,
+// and its monotonic clock has stopped.
+func afterSuspend(t *testing.T, at time.Time, d time.Duration) time.Time {
+	t.Helper()
+	after := at
+	*(*uint64)(unsafe.Pointer(&after)) += uint64(d/time.Second) << 30 // the seconds of time.Time.wall
+	if after.Sub(at) != 0 || after.Round(0).Sub(at) != d {
+		t.Fatalf("%s after a suspend of %s: %s", at, d, after)
+	}
+	return after
+}
+
+// A machine that was suspended for days has a valid certificate at once. A bubble has no monotonic clock.
+func TestCertificate_MachineSuspended(t *testing.T) {
+	a, err := New(newCluster().config(), "ns", "ca", []string{"h"})
+	expect.NoError(t, err)
+	now := time.Now()
+	expect.NoError(t, a.adopt(&state{current: makeCA(t, now, 90*day)}, now))
+	now = afterSuspend(t, now, 3*day)
+	expect.NoError(t, a.renew(now))
+	if !valid(a.leaf.Leaf, now) {
+		t.Errorf("at %s, the certificate has expired at %s", now, a.leaf.Leaf.NotAfter)
+	}
 }

@@ -24,7 +24,7 @@ func RotateAfter(d time.Duration) Option { return func(a *Authority) { a.rotateA
 func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a.leafLifetime = d } }
 
 // Interval sets how often the Secret is read, in addition to reads after watch events. After a
-// failure, the next read is sooner. The timeout of requests is the interval, but at least 15
+// failure, the next read follows within five seconds. The timeout of requests is the interval, but at least 15
 // seconds. The default is five seconds.
 func Interval(d time.Duration) Option { return func(a *Authority) { a.interval = d } }
 
