@@ -43,6 +43,9 @@ func ClientsOf(caFile string, names ...string) (*Clients, error) {
 		if !pool.AppendCertsFromPEM(contents[0]) {
 			return nil, fmt.Errorf("%s has no PEM certificate", caFile)
 		}
+		if err := reload.Complete(contents[0]); err != nil {
+			return nil, fmt.Errorf("%s: %w", caFile, err)
+		}
 		return pool, nil
 	}, caFile)
 	if err != nil {

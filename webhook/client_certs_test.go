@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -212,6 +213,10 @@ func TestClientsOf_UnusableArguments(t *testing.T) {
 	expect.NoError(t, os.WriteFile(file, []byte("no certificate"), 0o600))
 	_, err := webhook.ClientsOf(file)
 	expect.ErrorContains(t, err, file)
+	ca, _, _ := webhooktest.SelfSigned(t, "clients")
+	expect.NoError(t, os.WriteFile(file, slices.Concat(ca, ca[:len(ca)-50]), 0o600))
+	_, err = webhook.ClientsOf(file)
+	expect.ErrorContains(t, err, file, "the last certificate is not complete")
 	_, err = webhook.ClientsOf(file, "")
 	expect.ErrorContains(t, err, `name ""`)
 }

@@ -2,8 +2,10 @@ package webhook
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/crdkit/crdkit/internal/reload"
@@ -33,6 +35,12 @@ type FileCertificates struct {
 func Files(certFile, keyFile string) (*FileCertificates, error) {
 	pair, err := reload.New(func(contents [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(contents[0], contents[1])
+		if err == nil {
+			err = reload.Complete(contents[0])
+		}
+		if err == nil { // clients parse the whole chain
+			_, err = x509.ParseCertificates(slices.Concat(pair.Certificate...))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s and %s: %w", certFile, keyFile, err)
 		}

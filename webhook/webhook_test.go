@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -112,9 +113,11 @@ func TestFiles_Broken(t *testing.T) {
 		expect.NoError(t, err)
 		expect.NoError(t, files.Ready(nil))
 		for name, broken := range map[string]pair{
-			"no PEM":         {chain: []byte("x"), key: good.key},
-			"the wrong key":  {chain: good.chain, key: other.key},
-			"an empty chain": {key: good.key},
+			"no PEM":            {chain: []byte("x"), key: good.key},
+			"the wrong key":     {chain: good.chain, key: other.key},
+			"an empty chain":    {key: good.key},
+			"a chain cut off":   {chain: good.chain[:len(good.chain)-50], key: good.key},
+			"a broken last one": {chain: slices.Concat(good.chain, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte{1}})), key: good.key},
 		} {
 			v.swap(t, broken)
 			time.Sleep(time.Second)

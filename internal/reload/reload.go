@@ -3,6 +3,8 @@ package reload
 
 import (
 	"bytes"
+	"encoding/pem"
+	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -75,5 +77,16 @@ func (f *Files[T]) load() error {
 		return err
 	}
 	f.contents, f.value = contents, value
+	return nil
+}
+
+// Complete returns an error if a file of PEM certificates is cut off: its readers would skip the last certificate.
+func Complete(text []byte) error {
+	for block := new(pem.Block); block != nil; {
+		block, text = pem.Decode(text)
+	}
+	if bytes.Contains(text, []byte("-----BEGIN")) {
+		return errors.New("the last certificate is not complete")
+	}
 	return nil
 }

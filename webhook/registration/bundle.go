@@ -1,8 +1,6 @@
 package registration
 
 import (
-	"bytes"
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"slices"
@@ -43,15 +41,12 @@ type fileBundle struct{ file *reload.Files[[]byte] }
 //  4. Remove the old CA certificate from the file.
 func BundleFile(path string) (Bundle, error) {
 	file, err := reload.New(func(contents [][]byte) ([]byte, error) {
-		if _, err := cert.ParseCertsPEM(contents[0]); err != nil {
+		_, err := cert.ParseCertsPEM(contents[0])
+		if err == nil {
+			err = reload.Complete(contents[0])
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		rest := contents[0]
-		for block := new(pem.Block); block != nil; {
-			block, rest = pem.Decode(rest)
-		}
-		if bytes.Contains(rest, []byte("-----BEGIN")) { // cut off: the bundle would lack a CA
-			return nil, fmt.Errorf("%s: the last certificate is not complete", path)
 		}
 		return contents[0], nil
 	}, path)
