@@ -188,6 +188,7 @@ func TestWebhooks_RealControlPlane(t *testing.T) {
 		"replicas wait for the manifests":           replicasWaitForManifests,
 		"an overwritten CA bundle is written again": overwrittenBundles,
 		"nothing but CA bundles is written":         onlyBundlesAreWritten,
+		"another program of the same name":          sameManager,
 		"a webhook of the next release":             webhookOfTheNextRelease,
 		"a webhook that is taken away":              webhookTakenAway,
 		"what makes a replica unready":              unreadyReplicas,
@@ -453,6 +454,37 @@ func unreadyReplicas(t *testing.T, c cluster) {
 	c.patch(t, mutating, "unready", `[{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://somebody.example.com/"}}]`)
 	expect.Eventually(t, fails(hooks, `registration: MutatingWebhookConfiguration unready: webhooks[default.pizzas.unready.example.com].clientConfig.service is absent, expected {"name":"pizza-operator","namespace":"pizza-system","path":"/admit","port":443}`+"\n"+
 		`webhooks[default.pizzas.unready.example.com].clientConfig.url is "https://somebody.example.com/", expected absent`))
+}
+
+// sameManager has a program that writes other fields under the field manager of the replicas, such as kubectl label. They stay its own.
+func sameManager(t *testing.T, c cluster) {
+	s := newShop(t, "same.example.com")
+	ca, _, _ := webhooktest.SelfSigned(t, "localhost")
+	hooks := declare(t, "same", s.options()...)
+	c.apply(t, hooks)
+	for resource, u := range c.all(t, s, "same") {
+		_, err := c.Resource(resource).Patch(t.Context(), u.GetName(), types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"pizza"}}}`),
+			metav1.PatchOptions{FieldManager: "same"})
+		expect.NoError(t, err)
+	}
+	inject(t, hooks, c.Config(), newBundle(ca))
+	expect.Eventually(t, func() error {
+		for _, u := range c.all(t, s, "same") {
+			if err := carry(t, ca, u); err != nil {
+				return err
+			}
+			var owned []string
+			for _, m := range u.GetManagedFields() {
+				if m.Manager == "same" {
+					owned = append(owned, m.FieldsV1.GetRawString())
+				}
+			}
+			if len(owned) != 1 || strings.Contains(owned[0], "caBundle") || !strings.Contains(owned[0], "f:team") {
+				return fmt.Errorf("%s: same owns %q", u.GetKind(), owned)
+			}
+		}
+		return nil
+	})
 }
 
 func foreignBundle(t *testing.T, c cluster) {

@@ -255,8 +255,10 @@ func (s *objectState) inject(
 	obj, caBundle := current.DeepCopy(), base64.StdEncoding.EncodeToString(pem)
 	entries := s.webhooks.entries(obj)
 	var differ []fieldpath.Path
+	bundles := fieldpath.NewSet()
 	trusted := s.webhooks.untrusted(current, pem) == nil
 	for _, e := range entries {
+		bundles.Insert(e.bundlePath())
 		if e.clientConfig["caBundle"] != caBundle {
 			differ = append(differ, e.bundlePath())
 			e.clientConfig["caBundle"] = caBundle
@@ -284,7 +286,7 @@ func (s *objectState) inject(
 	if len(entries) > 0 {
 		s.written = caBundle
 	}
-	if disown(obj, s.webhooks.name) {
+	if disown(obj, s.webhooks.name, bundles) {
 		return current, update(obj)
 	}
 	return current, nil
@@ -333,17 +335,28 @@ func (s *objectState) report(pem []byte, noBundle, failure error) error {
 	return cmp.Or(s.unreachable, failure, joined(s.differences))
 }
 
-// disown removes this manager's entries from managedFields, so that no manager owns the CA bundles,
-// and reports whether the object has changed. Otherwise manifests with a CA bundle would conflict,
-// and the bundle would stay, which is invalid, when server-side apply removes a conversion.
-func disown(obj *unstructured.Unstructured, manager string) bool {
-	all := obj.GetManagedFields()
-	others := slices.DeleteFunc(slices.Clone(all), func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == manager && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == ""
-	})
-	if len(others) == len(all) || len(others) == 0 { // without any, the API server keeps those that there are
+// disown removes the CA bundles from this manager's entries of managedFields, so that no manager owns them, and reports
+// whether the object has changed. Otherwise manifests with a CA bundle would conflict, and the bundle would stay, which is
+// invalid, when server-side apply removes a conversion. Another program may own other fields under the same name.
+func disown(obj *unstructured.Unstructured, manager string, bundles *fieldpath.Set) (changed bool) {
+	var entries []metav1.ManagedFieldsEntry
+	for _, m := range obj.GetManagedFields() {
+		owned := fieldpath.NewSet()
+		mine := m.Manager == manager && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == ""
+		if mine && owned.FromJSON(m.FieldsV1.GetRawReader()) == nil && !owned.Intersection(bundles).Empty() {
+			changed = true
+			rest := owned.Difference(bundles)
+			if rest.Empty() {
+				continue
+			}
+			text, _ := rest.ToJSON() // of paths that were read from JSON
+			m.FieldsV1 = metav1.NewFieldsV1(string(text))
+		}
+		entries = append(entries, m)
+	}
+	if len(entries) == 0 { // without any, the API server keeps those that there are
 		return false
 	}
-	obj.SetManagedFields(others)
-	return true
+	obj.SetManagedFields(entries)
+	return changed
 }
