@@ -158,7 +158,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 			r.bundle = bundles(append([]registration.Bundle{r.bundle}, r.trusted...))
 		}
 	}
-	if r.bundle != nil && any(r.bundle) != any(r.certs) {
+	if r.bundle != nil && r.bundle != registration.Bundle(r.authority) {
 		r.check("ca-bundle", r.bundle.Ready)
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {

@@ -102,6 +102,23 @@ type (
 func (bundle) CABundle() []byte          { return []byte("a CA") }
 func (bundle) Ready(*http.Request) error { return nil }
 
+// both are certificates and their bundle, of a type whose values cannot be compared.
+type both struct {
+	files
+	bundle
+	_ []string
+}
+
+func (both) Ready(*http.Request) error { return nil }
+
+func TestRun_CertificatesThatCannotBeCompared(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.NoError(t, err)
+	err = replica.Run(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, l, outside(t), replica.Certificates(both{}, both{}),
+		replica.Metrics(func(webhook.Status) error { return errors.New("seen") }))
+	expect.ErrorContains(t, err, "replica: the metrics: seen")
+}
+
 func TestMetrics_SeeBundleOfAnotherSource(t *testing.T) {
 	for name, b := range map[string]registration.Bundle{"a CA": bundle{}, "": nil} {
 		got := ""
