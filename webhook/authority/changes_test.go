@@ -1,15 +1,22 @@
 package authority
 
 import (
+	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/test/expect"
 )
 
 // totals adds up the changes of replicas by their reasons.
@@ -246,4 +253,29 @@ func TestChanges_FightHasLimit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Even at the highest verbosity, at which client-go logs the bodies of requests, the CA's key is not in the log.
+func TestLog_NoPrivateKey(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		var mu sync.Mutex
+		var log strings.Builder
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), funcr.New(func(_, args string) {
+			mu.Lock()
+			defer mu.Unlock()
+			log.WriteString(args)
+		}, funcr.Options{Verbosity: 10})))
+		a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
+		expect.NoError(t, err)
+		done := make(chan error)
+		go func() { done <- a.Run(ctx) }()
+		time.Sleep(start)
+		c.write(bundleKey, nil)
+		time.Sleep(start)
+		cancel()
+		expect.NoError(t, <-done)
+		if text := log.String(); !strings.Contains(text, secretRepaired) || strings.Contains(text, base64.StdEncoding.EncodeToString(c.snapshot()[privateKey])) {
+			t.Errorf("the log has the key, or lacks the repair: %s", text)
+		}
+	})
 }

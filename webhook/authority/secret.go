@@ -6,21 +6,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 )
 
-// timeout is the longest time of a request.
-func (a *Authority) timeout() time.Duration { return max(a.interval, 15*time.Second) }
+// request returns the context of a request for the Secret. It has no logger, because client-go logs bodies at verbosity 8,
+// and these have the private key of the CA.
+func (a *Authority) request(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(klog.NewContext(ctx, logr.Discard()), max(a.interval, 15*time.Second))
+}
 
 // read returns the Secret, or nil. It bypasses the caches of the API server, because a new CA
 // may depend on the result.
 func (a *Authority) read(ctx context.Context) (*corev1.Secret, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.timeout())
+	ctx, cancel := a.request(ctx)
 	defer cancel()
 	obj, err := a.secrets.Get(ctx, a.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -36,7 +41,7 @@ func (a *Authority) read(ctx context.Context) (*corev1.Secret, error) {
 // write creates the Secret if old is nil, and otherwise updates it. It returns the UID of the
 // Secret. If another client was faster, the error is a conflict or AlreadyExists.
 func (a *Authority) write(ctx context.Context, old *corev1.Secret, st *state) (types.UID, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.timeout())
+	ctx, cancel := a.request(ctx)
 	defer cancel()
 	ours, err := st.encode()
 	if err != nil {
