@@ -131,7 +131,7 @@ func (a *Authority) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.namespace, a.name))
 	failures := 0
 	objectwatch.Object{
-		Client: a.secrets, Name: a.name, WatchRetry: a.interval,
+		Client: a.secrets, Name: a.name, WatchRetry: a.retry(),
 		Message: "Cannot look after the webhooks' CA; trying again",
 		Sync: func(ctx context.Context) (time.Duration, error) {
 			again, err := a.sync(ctx)
@@ -156,7 +156,7 @@ func (a *Authority) patience() time.Duration {
 	return min(a.interval+a.interval/5, 10*time.Second)
 }
 
-// retry is the longest time until the next read after a failure.
+// retry is the longest time until the next read or watch after a failure.
 func (a *Authority) retry() time.Duration { return min(a.interval, 5*time.Second) }
 
 // errWaiting means that a new CA will be created soon, unless another replica restores the old

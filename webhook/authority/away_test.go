@@ -112,6 +112,18 @@ func TestWatch_Missing(t *testing.T) {
 	})
 }
 
+// A watch that ended begins again soon, even if the interval is long.
+func TestWatch_LongInterval(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := started(t, c, Interval(10*time.Minute))
+		c.endWatches()
+		time.Sleep(6 * time.Second)
+		c.delete()
+		time.Sleep(time.Second)
+		r.wantsWell(t, c)
+	})
+}
+
 // An idle authority reads once per interval. As many requests as necessary.
 func TestAuthority_Idle(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
