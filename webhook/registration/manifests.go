@@ -54,10 +54,10 @@ func (s *settings) definitionObject(d *definition) *object {
 		o.declared["spec"].(map[string]any)["conversion"] = map[string]any{
 			"strategy": "Webhook",
 			"webhook": map[string]any{
-				"clientConfig":             s.endpoint.clientConfig(d.convertedBy.path),
-				"conversionReviewVersions": list(s.reviewVersions),
+				"clientConfig": s.endpoint.clientConfig(d.convertedBy.path),
 			},
 		}
+		_ = unstructured.SetNestedStringSlice(o.declared, s.reviewVersions, "spec", "conversion", "webhook", "conversionReviewVersions")
 	}
 	return o
 }
@@ -92,13 +92,6 @@ func (s *settings) configurationObject(kind hookKind, resource string) *object {
 		}
 	}
 	return o
-}
-
-func list(texts []string) (all []any) {
-	for _, t := range texts {
-		all = append(all, t)
-	}
-	return all
 }
 
 // Manifests returns the objects to apply, as YAML documents in this order:
