@@ -10,16 +10,17 @@ import (
 // coverage counts which leaves and lists of a version are in some object.
 type coverage struct {
 	targets []generate.Target
-	known   map[string]bool // the paths of the targets, and of what is around them
-	most    map[string]int  // by path: the most elements of a list, or one for any other value
+	// most has the paths of the targets and of what is around them, with the most elements of a list, one
+	// for any other value, or zero if no object has it.
+	most    map[string]int
 	objects int
 }
 
 func newCoverage(targets []generate.Target) *coverage {
-	c := &coverage{targets: targets, known: map[string]bool{}, most: map[string]int{}}
+	c := &coverage{targets: targets, most: map[string]int{}}
 	for _, t := range targets {
 		for _, path := range t.Paths {
-			c.known[path] = true
+			c.most[path] = 0
 		}
 	}
 	return c
@@ -27,17 +28,15 @@ func newCoverage(targets []generate.Target) *coverage {
 
 // add counts what an object has.
 func (c *coverage) add(object []byte) {
-	if c == nil {
-		return
-	}
-	c.objects++
 	if v, err := decode(object); err == nil {
+		c.objects++
 		c.visit("", v)
 	}
 }
 
 func (c *coverage) visit(path string, v any) {
-	if !c.known[path] {
+	most, known := c.most[path]
+	if !known {
 		return
 	}
 	size := 1
@@ -45,7 +44,7 @@ func (c *coverage) visit(path string, v any) {
 	case map[string]any:
 		for name, member := range v {
 			at := join(path, name)
-			if !c.known[at] {
+			if _, known := c.most[at]; !known {
 				at = path + each
 			}
 			c.visit(at, member)
@@ -56,43 +55,33 @@ func (c *coverage) visit(path string, v any) {
 			c.visit(path+each, element)
 		}
 	}
-	c.most[path] = max(c.most[path], size)
+	c.most[path] = max(most, size)
 }
 
-// lacks reports whether no object has a target.
-func (c *coverage) lacks(t generate.Target) bool {
-	most := c.most[t.Paths[len(t.Paths)-1]]
-	return most == 0 || t.List && most < 2
-}
-
-// leaves returns how many leaves are in some object.
-func (c *coverage) leaves() (n int) {
+// count returns how many leaves and lists with two elements are in some object, how many there are,
+// and which ones are in none.
+func (c *coverage) count() (has, all struct{ leaves, lists int }, without []string) {
 	for _, t := range c.targets {
-		if !t.List && !c.lacks(t) {
-			n++
+		path := t.Paths[len(t.Paths)-1]
+		most, n, of := c.most[path], &has.leaves, &all.leaves
+		if t.List {
+			path += " with two elements"
+			most, n, of = most-1, &has.lists, &all.lists
+		}
+		if *of++; most > 0 {
+			*n++
+		} else {
+			without = append(without, path)
 		}
 	}
-	return n
+	return has, all, without
 }
 
 // report returns how much the objects have, and names what they lack.
 func (c *coverage) report() string {
 	const most = 10
-	var leaves, allLeaves, lists, allLists int
-	var without []string
-	for _, t := range c.targets {
-		has, all, what := &leaves, &allLeaves, ""
-		if t.List {
-			has, all, what = &lists, &allLists, " with two elements"
-		}
-		*all++
-		if c.lacks(t) {
-			without = append(without, t.Paths[len(t.Paths)-1]+what)
-		} else {
-			*has++
-		}
-	}
-	text := fmt.Sprintf("leaves %d of %d, lists with two elements %d of %d, in %d objects", leaves, allLeaves, lists, allLists, c.objects)
+	has, all, without := c.count()
+	text := fmt.Sprintf("leaves %d of %d, lists with two elements %d of %d, in %d objects", has.leaves, all.leaves, has.lists, all.lists, c.objects)
 	if more := len(without) - most; more > 0 {
 		without = append(without[:most:most], fmt.Sprintf("and %d more", more))
 	}

@@ -8,39 +8,15 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/internal/generate"
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
-
-// members are the members of a JSON object, and their texts.
-type members map[string]json.RawMessage
-
-// decodeMembers returns the members of an object, and those of its metadata.
-func decodeMembers(object []byte) (m, metadata members, err error) {
-	if err := json.Unmarshal(object, &m); err != nil {
-		return nil, nil, err
-	}
-	if text, ok := m["metadata"]; ok {
-		err = json.Unmarshal(text, &metadata)
-	}
-	return m, metadata, err
-}
-
-// withMetadata returns the object with this metadata.
-func (m members) withMetadata(metadata members) ([]byte, error) {
-	text, err := json.Marshal(metadata)
-	if err != nil {
-		return nil, err
-	}
-	m["metadata"] = text
-	return json.Marshal(m)
-}
 
 // edit gives top-level members of an object the values that they have in another one, or none, if
 // that has none; except for those that each object has. A member stays if its bit is set, so that
 // the small numbers which choices.Shrink tries change most members.
 func edit(object, as []byte, keep uint64) ([]byte, error) {
-	edited, _, err := decodeMembers(object)
-	others, _, errOthers := decodeMembers(as)
-	if err := errors.Join(err, errOthers); err != nil {
+	var edited, others map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(object, &edited), json.Unmarshal(as, &others)); err != nil {
 		return nil, err
 	}
 	all := maps.Clone(edited)
@@ -60,71 +36,79 @@ func edit(object, as []byte, keep uint64) ([]byte, error) {
 }
 
 // withMetadataOf returns an object with the metadata of another one.
-func withMetadataOf(other, object []byte) ([]byte, error) {
-	m, _, err := decodeMembers(object)
-	from, _, errOther := decodeMembers(other)
-	if err := errors.Join(err, errOther); err != nil {
-		return nil, err
-	}
-	if delete(m, "metadata"); from["metadata"] != nil {
-		m["metadata"] = from["metadata"]
-	}
-	return json.Marshal(m)
+func withMetadataOf(other, object []byte) []byte {
+	return set(object, "metadata", rawjson.At(other, "metadata"))
 }
 
 // forget returns an object without labels and annotations.
-func forget(object []byte) ([]byte, error) {
-	m, metadata, err := decodeMembers(object)
-	if err != nil || metadata == nil {
-		return object, err
-	}
-	delete(metadata, "labels")
-	delete(metadata, "annotations")
-	return m.withMetadata(metadata)
+func forget(object []byte) []byte {
+	return withPairs(withPairs(object, "labels", nil), "annotations", nil)
 }
 
 // fixedMetadata returns the text of each member of metadata that no conversion may change.
-func fixedMetadata(object []byte) ([]byte, error) {
-	_, metadata, err := decodeMembers(object)
+func fixedMetadata(object []byte) []byte {
 	texts := map[string]string{}
-	for name, text := range metadata {
-		if name != "labels" && name != "annotations" {
-			texts[name] = string(text)
+	for m := range rawjson.Members(rawjson.At(object, "metadata")) {
+		if name := string(m.Name); name != "labels" && name != "annotations" {
+			texts[name] = string(m.Value)
 		}
 	}
-	text, errText := json.Marshal(texts)
-	return text, errors.Join(err, errText)
+	return mustEncode(texts)
+}
+
+const addedKey = "example.com/added"
+
+// withAdded returns an object with one more label and annotation.
+func withAdded(object []byte) []byte {
+	for _, name := range []string{"labels", "annotations"} {
+		pairs := pairsOf(object, name)
+		pairs[addedKey] = "x"
+		object = withPairs(object, name, pairs)
+	}
+	return object
 }
 
 // overwriteAnnotations changes the annotations that a conversion added to an object.
-func overwriteAnnotations(original, object []byte, draw uint64) ([]byte, error) {
-	m, metadata, err := decodeMembers(object)
-	_, originally, errOriginal := decodeMembers(original)
-	has, errHas := metadata.annotations()
-	had, errHad := originally.annotations()
-	if err := errors.Join(err, errOriginal, errHas, errHad); err != nil {
-		return nil, err
-	}
-	gained := false
+func overwriteAnnotations(original, object []byte, draw uint64) []byte {
+	has, had := pairsOf(object, "annotations"), pairsOf(original, "annotations")
 	for name := range has {
 		if _, ok := had[name]; !ok && name != lossless.Annotation {
 			has[name] = "{" + generate.Text(draw)
-			gained = true
 		}
 	}
-	if !gained {
-		return object, nil
+	if len(has) == 0 {
+		return object
 	}
-	if metadata["annotations"], err = json.Marshal(has); err != nil {
-		return nil, err
-	}
-	return m.withMetadata(metadata)
+	return withPairs(object, "annotations", has)
 }
 
-// annotations returns those of metadata.
-func (m members) annotations() (all map[string]string, err error) {
-	if text, ok := m["annotations"]; ok {
-		err = json.Unmarshal(text, &all)
+// pairsOf returns the labels or annotations of an object.
+func pairsOf(object []byte, name string) map[string]string {
+	pairs := map[string]string{}
+	if text := rawjson.At(object, "metadata", name); text != nil && string(text) != "null" {
+		mustDecode(text, &pairs)
 	}
-	return all, err
+	return pairs
+}
+
+// withPairs returns an object with other labels or annotations, or without any if pairs is nil.
+func withPairs(object []byte, name string, pairs map[string]string) []byte {
+	var text []byte
+	if pairs != nil {
+		text = mustEncode(pairs)
+	}
+	metadata := rawjson.At(object, "metadata")
+	if metadata == nil {
+		metadata = []byte("{}")
+	}
+	return set(object, "metadata", set(metadata, name, text))
+}
+
+// set returns the text of a JSON object with another member, or without it if value is nil.
+func set(object []byte, name string, value []byte) []byte {
+	object, err := rawjson.Set(object, name, value)
+	if err != nil {
+		panic(err) // impossible for an object that the registry has read or made
+	}
+	return object
 }

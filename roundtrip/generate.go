@@ -48,23 +48,15 @@ type typeGenerator struct {
 	texts    map[string]string // the last one at each path
 }
 
-var errNoFunction = errors.New("roundtrip.Funcs")
-
-// newTypeGenerator returns an error if no version of the kind has a Go type, or if a
-// function has a wrong type.
-func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (g *typeGenerator, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: %v", errNoFunction, v)
-		}
-	}()
+// newTypeGenerator returns an error if no version of the kind has a Go type.
+func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (*typeGenerator, error) {
 	typed, err := typedVersion(reg, kind, version)
 	if err != nil {
 		return nil, err
 	}
 	// About as many elements as a reader would write into an example.
 	filler := randfill.New().NilChance(0.2).NumElements(0, 3)
-	g = &typeGenerator{registry: reg, kind: kind.WithVersion(version), typed: typed, filler: filler, within: map[reflect.Type]int{}}
+	g := &typeGenerator{registry: reg, kind: kind.WithVersion(version), typed: typed, filler: filler, within: map[reflect.Type]int{}}
 	t := reg.Scheme().AllKnownTypes()[typed]
 	g.targets = targetsOf(t, "", nil, nil, nil)
 	filler.Funcs(g.plain(t)...).Funcs(g.fillers()...).Funcs(cfg.functions(reg.Scheme())...)
@@ -161,7 +153,7 @@ func (s *subject) object(ctx context.Context, src *choices.Source) ([]byte, erro
 		if err != nil {
 			return nil, err
 		}
-		return overwriteAnnotations(original, before, keep)
+		return overwriteAnnotations(original, before, keep), nil
 	}
 	text, err := s.stored(ctx, s.start, s.path[0], src)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/choices"
-	"github.com/crdkit/crdkit/internal/generate"
 )
 
 // Golden checks that a release converts stored objects exactly as earlier releases did.
@@ -95,7 +94,8 @@ type golden struct {
 	Converted map[string]json.RawMessage `json:"converted"` // by version
 }
 
-// goldenTries is the number of objects of which the one with the most leaves is kept.
+// goldenTries is the number of objects of which the one with the most leaves is kept, or the shortest of
+// those.
 const goldenTries = 200
 
 func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conversion.Kind, version, path string) error {
@@ -104,8 +104,7 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	file := golden{Converted: map[string]json.RawMessage{}}
-	var objects [][]byte
+	file, most := golden{Converted: map[string]json.RawMessage{}}, -1
 	for i := range goldenTries {
 		m, err := s.sample(ctx, choices.New(cfg.seed, kind.WithVersion(version).String(), i))
 		if errors.Is(err, errNotMade) {
@@ -114,15 +113,18 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 		if err != nil {
 			return err
 		}
-		object := m.json
-		if known := reg.Scheme(); known.Recognizes(kind.WithVersion(version)) {
-			if object, err = rewrite(known, kind.WithVersion(version), object); err != nil {
-				return err
-			}
+		c := newCoverage(s.start.leaves())
+		c.add(m.json)
+		if has, _, _ := c.count(); has.leaves > most || has.leaves == most && len(m.json) < len(file.Object) {
+			most, file.Object = has.leaves, m.json
 		}
-		objects = append(objects, object)
 	}
-	file.Object = fullest(objects, s.start.leaves())
+	if known := reg.Scheme(); known.Recognizes(kind.WithVersion(version)) {
+		var err error
+		if file.Object, err = rewrite(known, kind.WithVersion(version), file.Object); err != nil {
+			return err
+		}
+	}
 	for _, other := range kind.Versions {
 		if other == version {
 			continue
@@ -143,19 +145,6 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 		return err
 	}
 	return os.WriteFile(path, text.Bytes(), 0o644)
-}
-
-// fullest returns the object that has the most leaves, or the shortest of those.
-func fullest(objects [][]byte, targets []generate.Target) (fullest []byte) {
-	most := -1
-	for _, object := range objects {
-		c := newCoverage(targets)
-		c.add(object)
-		if n := c.leaves(); n > most || n == most && len(object) < len(fullest) {
-			most, fullest = n, object
-		}
-	}
-	return fullest
 }
 
 // checkGolden returns the differences between a golden file and the current conversions.

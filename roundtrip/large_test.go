@@ -140,7 +140,7 @@ type (
 	classV1  class
 	Variable struct {
 		Name   string `json:"name,omitempty"`
-		Schema Schema `json:"schema,omitzero"`
+		Schema Schema `json:"schema"` // an empty map of a schema is not written
 	}
 	Schema struct {
 		Type        string            `json:"type,omitempty"`
@@ -217,9 +217,7 @@ func classes(t *testing.T, lossy bool) *conversion.Registry {
 func TestTest_RecursiveTypeEnds(t *testing.T) {
 	reg := classes(t, false)
 	Test(t, reg, Iterations(30))
-	// An empty map of a schema is not written, and then neither is the schema: not every seed
-	// finds that.
-	TestScheme(t, reg.Scheme(), Seed(1), Iterations(30))
+	TestScheme(t, reg.Scheme(), Iterations(30))
 }
 
 // Objects of a type that contains itself in several places do not grow beyond measure.

@@ -171,7 +171,6 @@ type subject struct {
 	check    check
 	// checkValue is the check of a law about Go values; nil for others. See [TestScheme].
 	checkValue checkValue
-	pool       *pool
 	// start makes objects of the path's first version. For [Edited] and [Annotations], via makes
 	// those of the second version from which they are converted.
 	start, via generator

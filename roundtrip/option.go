@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/schema"
@@ -143,7 +144,7 @@ func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
 	if err := errors.Join(err, reg.Check()); err != nil {
 		return nil, err
 	}
-	return c, errors.Join(c.checkFuncs(reg), c.checkNormalizers(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg), c.checkHistory(reg))
+	return c, errors.Join(c.checkFuncs(reg.Scheme(), reg.Kinds()), c.checkNormalizers(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg), c.checkHistory(reg))
 }
 
 // These variables override options for one run. They are not flags, because go test passes flags to
@@ -183,17 +184,17 @@ func (c *config) printSeed(test string) {
 // updating reports whether golden files are to be written.
 func updating() bool { return os.Getenv(updateVariable) == "true" }
 
-// checkFuncs returns an error if a function of [Funcs] has a wrong type, or if none would be
+// checkFuncs returns an error if a function of [Funcs] has a wrong type, or if none of them would be
 // called.
-func (c *config) checkFuncs(reg *conversion.Registry) error {
-	kinds := reg.Kinds()
+func (c *config) checkFuncs(s *runtime.Scheme, kinds []conversion.Kind) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("roundtrip.Funcs: %v", v)
+		}
+	}()
+	randfill.New().Funcs(c.functions(s)...)
 	byType := func(k conversion.Kind) bool {
 		return c.definition(k.GroupKind) == nil || k.Hub == runtime.APIVersionInternal
-	}
-	for _, k := range slices.DeleteFunc(slices.Clone(kinds), func(k conversion.Kind) bool { return !byType(k) }) {
-		if _, err := newTypeGenerator(reg, c, k, k.Versions[0]); errors.Is(err, errNoFunction) {
-			return err
-		}
 	}
 	if len(c.funcs) > 0 && !slices.ContainsFunc(kinds, byType) {
 		return errors.New("roundtrip.Funcs: there is a CRD for each kind, and so no function is called: see roundtrip.CRD")

@@ -44,13 +44,13 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 // [History] or [Refuse], or if the scheme has no kinds.
 func TestScheme(t *testing.T, s *runtime.Scheme, opts ...Option) {
 	t.Helper()
-	cfg, err := newConfigForScheme(s, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
 	kinds := kindsOf(s)
 	if len(kinds) == 0 {
 		t.Fatal("roundtrip.TestScheme: the scheme has no kinds")
+	}
+	cfg, err := newConfigForScheme(s, opts)
+	if err != nil {
+		t.Fatal(err)
 	}
 	cfg.printSeed(t.Name())
 	reg := conversion.NewRegistry(s) // without conversions
@@ -70,7 +70,7 @@ func newConfigForScheme(s *runtime.Scheme, opts []Option) (*config, error) {
 	}
 	blank := []any{func(*metav1.TypeMeta, randfill.Continue) {}, func(*runtime.TypeMeta, randfill.Continue) {}}
 	c.funcs = append(blank, c.funcs...)
-	return c, c.checkNormalizers(s, kindsOf(s))
+	return c, errors.Join(c.checkFuncs(s, kindsOf(s)), c.checkNormalizers(s, kindsOf(s)))
 }
 
 // kindsOf returns the kinds of a scheme, as [conversion.Registry.Kinds] does.
@@ -103,27 +103,26 @@ func kindsOf(s *runtime.Scheme) []conversion.Kind {
 
 // schemeSubjects returns the subjects of a kind, those of one path together.
 func schemeSubjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all []*subject) {
-	add := func(law Law, check checkValue, p *pool, path ...string) {
-		all = append(all, &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, checkValue: check, pool: p})
+	add := func(law Law, check checkValue, path ...string) {
+		all = append(all, &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, checkValue: check})
 	}
 	for _, v := range kind.Versions {
-		p := &pool{name: kind.WithVersion(v).String()}
 		for _, e := range encodings(reg.Scheme(), kind.WithVersion(v)) {
-			add(e.law, e.check, p, v)
+			add(e.law, e.check, v)
 		}
-		add(DeepCopy, deepCopy, p, v)
-		add(Idempotence, idempotence, nil, v)
+		add(DeepCopy, deepCopy, v)
+		add(Idempotence, idempotence, v)
 	}
 	if kind.Hub == "" {
 		return all
 	}
-	add(DeepCopy, deepCopy, nil, kind.Hub)
+	add(DeepCopy, deepCopy, kind.Hub)
 	through := throughOther(func(s *subject, in runtime.Object, version string) (runtime.Object, error) {
 		return s.registry.Scheme().ConvertToVersion(in, schema.GroupVersion{Group: s.kind.Group, Version: version})
 	})
 	for _, v := range kind.Versions {
-		add(RoundTrip, through, nil, v, kind.Hub, v)
-		add(RoundTrip, through, nil, kind.Hub, v, kind.Hub)
+		add(RoundTrip, through, v, kind.Hub, v)
+		add(RoundTrip, through, kind.Hub, v, kind.Hub)
 	}
 	return all
 }

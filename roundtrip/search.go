@@ -43,29 +43,8 @@ func (m sample) text() (text []byte) {
 
 // nth makes sample number i.
 func (s *subject) nth(ctx context.Context, i int) (sample, error) {
-	p := s.pool
-	if p == nil {
-		return s.sample(ctx, choices.New(s.cfg.seed, s.String(), i))
-	}
-	if i < len(p.samples) {
-		return p.samples[i], nil
-	}
-	m, err := s.sample(ctx, choices.New(s.cfg.seed, p.name, i))
-	if err == nil && i == len(p.samples) && i < pooled {
-		p.samples = append(p.samples, m)
-	}
-	return m, err
+	return s.sample(ctx, choices.New(s.cfg.seed, s.String(), i))
 }
-
-// pool keeps samples for several laws, none of which changes them, because making a sample takes as
-// long as checking a law.
-type pool struct {
-	name    string // the name of the draws
-	samples []sample
-}
-
-// pooled is how many samples are kept at most.
-const pooled = 250
 
 // broken returns how a sample breaks the law, or nil.
 func (s *subject) broken(ctx context.Context, m sample) (f *failure) {
@@ -123,16 +102,15 @@ func (s *subject) search(ctx context.Context, b budget) (again *counterexample, 
 			return nil, err
 		}
 		s.checked++
-		s.coverage.add(m.json)
+		if s.coverage != nil {
+			s.coverage.add(m.json)
+		}
 		f := s.broken(quiet, m)
 		if f == nil {
 			continue
 		}
 		c := counterexample{failure: f, subject: s, sample: m, object: m.text(), iteration: s.tried, reported: s.reported.known(s, f)}
 		if c.reported == "" {
-			if s.pool != nil {
-				s.pool.samples = nil // because the fault may have changed them
-			}
 			return s.shrink(ctx, b.shrinker(), c), nil
 		}
 		again = &c

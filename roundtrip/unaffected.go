@@ -1,15 +1,17 @@
 package roundtrip
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // checkUnaffected returns what an edit in A takes away from B although the edit does not affect it:
@@ -20,37 +22,29 @@ import (
 // to B, or the edited object does not come back to A without its annotations.
 func (s *subject) checkUnaffected(ctx context.Context, p *past, edited []byte) *failure {
 	a, b := s.path[0], s.path[1]
-	switch same, err := sameAnnotations(p.original, p.before); {
-	case err != nil:
-		return &failure{err: err}
-	case same:
+	added := func(name string) bool {
+		return !bytes.Equal(rawjson.At(p.original, "metadata", name), rawjson.At(p.before, "metadata", name))
+	}
+	if !added("labels") && !added("annotations") {
 		return nil // B has nothing that A lacks
 	}
-	before, err := s.along(ctx, p.before, b)
-	if err == nil {
-		before, err = withMetadataOf(p.original, before)
+	var err error
+	convert := func(object []byte, version string) (out []byte) {
+		if err == nil {
+			out, err = s.along(ctx, object, version)
+		}
+		return out
 	}
-	if err != nil || s.compare(b, p.original, before) != nil {
+	plain := forget(edited)
+	objects := [4][]byte{convert(forget(p.before), b), convert(plain, b), convert(p.before, b), convert(edited, b)}
+	back := convert(objects[1], a)
+	if err != nil || s.same(plain, back) != nil {
 		return nil
 	}
-	plainBefore, errBefore := forget(p.before)
-	plainEdited, errEdited := forget(edited)
-	if errBefore != nil || errEdited != nil {
+	objects[2] = withMetadataOf(p.original, objects[2])
+	if s.compare(b, p.original, objects[2]) != nil {
 		return nil
 	}
-	affectedBefore, errBefore := s.along(ctx, plainBefore, b)
-	affectedAfter, errEdited := s.along(ctx, plainEdited, b)
-	if errBefore != nil || errEdited != nil {
-		return nil
-	}
-	if back, err := s.along(ctx, affectedAfter, a); err != nil || s.same(plainEdited, back) != nil {
-		return nil
-	}
-	after, err := s.along(ctx, edited, b)
-	if err != nil {
-		return nil
-	}
-	objects := [4][]byte{affectedBefore, affectedAfter, before, after}
 	f := s.lost(objects)
 	if f == nil || len(s.normalizers(b)) == 0 {
 		return f
@@ -61,16 +55,6 @@ func (s *subject) checkUnaffected(ctx context.Context, p *past, edited []byte) *
 		}
 	}
 	return s.lost(objects)
-}
-
-// sameAnnotations reports whether two objects have the same labels and annotations.
-func sameAnnotations(a, b []byte) (bool, error) {
-	_, before, err := decodeMembers(a)
-	_, after, errAfter := decodeMembers(b)
-	if err := errors.Join(err, errAfter); err != nil {
-		return false, err
-	}
-	return string(before["labels"]) == string(after["labels"]) && string(before["annotations"]) == string(after["annotations"]), nil
 }
 
 // lost compares the last two of four objects where the first two are equal.
@@ -245,15 +229,11 @@ func canonical(v any) string {
 		}
 		return textOf(m)
 	case []any:
-		texts := make([]string, len(v))
-		for i := range v {
-			texts[i] = canonical(v[i])
-		}
-		slices.Sort(texts)
 		list := make([]json.RawMessage, len(v))
-		for i := range texts {
-			list[i] = json.RawMessage(texts[i])
+		for i := range v {
+			list[i] = json.RawMessage(canonical(v[i]))
 		}
+		slices.SortFunc(list, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
 		return textOf(list)
 	}
 	return textOf(v)
