@@ -58,8 +58,9 @@ func TestCoverage_NamesWhatIsMissing(t *testing.T) {
 	cfg, err := newConfigFor(reg, []Option{CRD([]byte(strings.ReplaceAll(routeDefinition, "%[1]s", "maxItems: 1,")))})
 	expect.NoError(t, err)
 	s := subjects(reg, cfg, reg.Kinds()[0])[0]
-	expect.NoError(t, s.prepare())
-	c := newCoverage(s.start.leaves())
+	g, err := s.generator(s.path[0])
+	expect.NoError(t, err)
+	c := newCoverage(g.leaves())
 	c.add([]byte(`{"spec": {"timeout": 1, "rules": [{"host": "a"}]}}`))
 	want := "leaves 2 of 4, lists with two elements 0 of 0, in 1 objects; no object has spec.labels[*].value, spec.rules[*].path"
 	if got := c.report(); got != want {

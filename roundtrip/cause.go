@@ -1,6 +1,7 @@
 package roundtrip
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -8,41 +9,36 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// cause is a fault of the conversions as a report shows it, which may break several laws, on each
-// path that leads through a version.
-type cause struct {
-	test     string   // the test with the report, such as v1→v2→v1/round-trip
-	versions []string // of its path, without the hub
-	signs    []string
-}
-
-// causes are those that the tests of a kind have reported.
-type causes struct{ all []cause }
+// causes have the test that has reported a fault of the conversions, such as v1→v2→v1/round-trip, by the
+// versions of its path and the signs of the fault, which may break several laws on each path that leads
+// through a version.
+type causes map[[2]string]string
 
 // add adds the cause of a failure that a test reports.
-func (r *causes) add(c *counterexample) {
-	s := c.subject
-	r.all = append(r.all, cause{s.route() + "/" + string(s.law), s.versions(), c.signs()})
+func (r causes) add(c *counterexample) {
+	for _, version := range c.subject.versions() {
+		for _, sign := range c.signs() {
+			key := [2]string{version, sign}
+			r[key] = cmp.Or(r[key], c.subject.route()+"/"+string(c.subject.law))
+		}
+	}
 }
 
-// known returns the test that has reported each sign of a failure as that of a cause in a version
-// on the path, or "".
-func (r *causes) known(s *subject, broken *failure) (test string) {
-	if r == nil || len(r.all) == 0 {
+// known returns a test that has reported a sign of a failure as that of a cause in a version on the path,
+// or "" if a sign is not reported.
+func (r causes) known(s *subject, broken *failure) (test string) {
+	if len(r) == 0 {
 		return ""
 	}
-	versions := s.versions()
 	for _, sign := range broken.signs() {
-		i := slices.IndexFunc(r.all, func(c cause) bool {
-			through := func(v string) bool { return slices.Contains(versions, v) }
-			return slices.Contains(c.signs, sign) && slices.ContainsFunc(c.versions, through)
-		})
-		if i < 0 {
+		found := ""
+		for _, version := range s.versions() {
+			found = cmp.Or(found, r[[2]string{version, sign}])
+		}
+		if found == "" {
 			return ""
 		}
-		if test == "" {
-			test = r.all[i].test
-		}
+		test = cmp.Or(test, found)
 	}
 	return test
 }

@@ -37,7 +37,7 @@ func (b bug) reports(t *testing.T, grouped bool) (signs [][]string, failing int)
 	reg := b.jobs(t)
 	cfg, err := newConfigFor(reg, append(b.options(t), Seed(1), Iterations(200)))
 	expect.NoError(t, err)
-	reported := &causes{}
+	reported := causes{}
 	for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
 		if grouped {
 			s.reported = reported
@@ -86,7 +86,7 @@ func TestCauses_OtherVersion(t *testing.T) {
 		return &subject{path: path, law: RoundTrip, kind: conversion.Kind{Hub: "v1"}}
 	}
 	broken := func(text string) *failure { return &failure{diff: func() string { return text }} }
-	reported := &causes{}
+	reported := causes{}
 	reported.add(&counterexample{subject: on("v1alpha1", "v1", "v1alpha1"), failure: broken("- spec.note: \"a\"")})
 	for _, test := range []struct {
 		subject *subject

@@ -87,23 +87,20 @@ type schemaGenerator struct {
 	by   *generate.Generator
 	// known has the Go type that must be able to decode the objects, or is nil.
 	known *runtime.Scheme
-	// outside makes objects that break a rule of the schema.
-	outside bool
 }
 
-// schemaKey is what a schemaGenerator depends on, in one test.
-type schemaKey struct {
-	definition *schema.Definition
+// generatorKey is what a generator depends on, in one test.
+type generatorKey struct {
+	definition *schema.Definition // nil for a typeGenerator
 	kind       kubeschema.GroupVersionKind
 	decodes    bool
 }
 
-// schemaGenerator returns the generator of a version, which all laws share, because with CEL rules
-// it takes long to find the first object. If it is asked for, the Go type of the version can decode
-// the objects.
+// schemaGenerator returns the generator of a version. With CEL rules it takes long to find the first object.
+// If it is asked for, the Go type of the version can decode the objects.
 func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, d *schema.Definition, decodes bool) (schemaGenerator, error) {
-	key := schemaKey{d, kind, decodes}
-	if g, ok := c.generators[key]; ok {
+	key := generatorKey{d, kind, decodes}
+	if g, ok := c.generators[key].(schemaGenerator); ok {
 		return g, nil
 	}
 	v, types := d.Version(kind.Version), reg.Scheme().AllKnownTypes()
@@ -148,13 +145,6 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 func (g schemaGenerator) leaves() []generate.Target { return g.by.Targets() }
 
 func (g schemaGenerator) object(_ context.Context, src *choices.Source) ([]byte, error) {
-	if g.outside {
-		m, err := g.by.Outside(src)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errNotMade, err)
-		}
-		return kubejson.Marshal(m)
-	}
 	m, err := g.by.Object(src)
 	if err != nil {
 		return nil, err
@@ -167,6 +157,20 @@ func (g schemaGenerator) object(_ context.Context, src *choices.Source) ([]byte,
 		return nil, fmt.Errorf("%w: the schema accepts what the Go type cannot decode: %w", errNotMade, err)
 	}
 	return text, nil
+}
+
+// outsideSchema makes an object that breaks a rule of the schema.
+func outsideSchema(_ context.Context, s *subject, src *choices.Source) (m sample, err error) {
+	g, err := s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(s.path[0]), s.definition, true)
+	if err != nil {
+		return m, err
+	}
+	var object map[string]any
+	if src.Part(func() { object, err = g.by.Outside(src) }); err != nil {
+		return m, fmt.Errorf("%w: %w", errNotMade, err)
+	}
+	m.json, err = kubejson.Marshal(object)
+	return m, err
 }
 
 // refusedNulls returns an error for each null outside of the status that the API server leaves out of

@@ -40,9 +40,6 @@ func Fuzz(f *testing.F, reg *conversion.Registry, opts ...Option) {
 			if _, skip := cfg.without[s.law]; skip || s.law == Drift {
 				continue
 			}
-			if err := s.prepare(); err != nil {
-				f.Fatal(err)
-			}
 			all = append(all, s)
 			chosen[s.hash()] = s
 			for i := range fuzzSeeds {

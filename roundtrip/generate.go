@@ -26,12 +26,13 @@ type generator interface {
 	leaves() []generate.Target
 }
 
-// newGenerator returns the generator of a version, by its schema if there is one.
-func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (generator, error) {
-	if d := cfg.definition(kind.GroupKind); d != nil && version != runtime.APIVersionInternal && d.Version(version).Structural() != nil {
-		return cfg.schemaGenerator(reg, kind.WithVersion(version), d, true)
+// generator returns the generator of a version, by its schema if there is one. Its objects can be decoded,
+// except for the law [Decoding].
+func (s *subject) generator(version string) (generator, error) {
+	if d := s.definition; d != nil && version != runtime.APIVersionInternal && d.Version(version).Structural() != nil {
+		return s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(version), d, s.law != Decoding)
 	}
-	return newTypeGenerator(reg, cfg, kind, version)
+	return newTypeGenerator(s.registry, s.cfg, s.kind, version)
 }
 
 // typeGenerator makes objects of a Go type.
@@ -50,6 +51,10 @@ type typeGenerator struct {
 
 // newTypeGenerator returns an error if no version of the kind has a Go type.
 func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (*typeGenerator, error) {
+	key := generatorKey{kind: kind.WithVersion(version)}
+	if g, ok := cfg.generators[key].(*typeGenerator); ok {
+		return g, nil
+	}
 	typed, err := typedVersion(reg, kind, version)
 	if err != nil {
 		return nil, err
@@ -60,6 +65,7 @@ func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kin
 	t := reg.Scheme().AllKnownTypes()[typed]
 	g.targets = targetsOf(t, "", nil, nil, nil)
 	filler.Funcs(g.plain(t)...).Funcs(g.fillers()...).Funcs(cfg.functions(reg.Scheme())...)
+	cfg.generators[key] = g
 	return g, nil
 }
 
@@ -118,9 +124,14 @@ func (g *typeGenerator) value(src *choices.Source) (runtime.Object, error) {
 // errNotMade says that there is no object for these draws.
 var errNotMade = errors.New("no object could be made")
 
-// sample makes a sample of draws.
+// maker makes a sample of draws.
+type maker func(ctx context.Context, s *subject, src *choices.Source) (sample, error)
+
+// sample makes a sample of draws: that of the law, or an object of the path's first version as the API
+// server or the Go type has it.
 func (s *subject) sample(ctx context.Context, src *choices.Source) (m sample, err error) {
 	defer func() {
+		m.source = src
 		switch v := recover(); {
 		case v == choices.ErrEndless:
 			err = fmt.Errorf("%w: a function of roundtrip.Funcs does not end if all draws are zero", errNotMade)
@@ -128,68 +139,80 @@ func (s *subject) sample(ctx context.Context, src *choices.Source) (m sample, er
 			err = fmt.Errorf("cannot make a %s: panic: %v: if the type is the reason, give a function for it with roundtrip.Funcs\n%s", s.kind.WithVersion(s.path[0]), v, debug.Stack())
 		}
 	}()
-	m.source = src
 	switch {
-	case s.law == Total:
-		m.json, m.from, err = s.storedObject(src)
-	case s.law == Edited:
-		m.json, m.past, err = s.edited(ctx, src)
-	case s.checkValue == nil:
-		m.json, err = s.object(ctx, src)
+	case s.make != nil:
+		m, err = s.make(ctx, s, src)
+	case s.checkValue != nil:
+		var g *typeGenerator
+		if g, err = newTypeGenerator(s.registry, s.cfg, s.kind, s.path[0]); err == nil {
+			m.value, err = g.value(src)
+		}
 	default:
-		m.value, err = s.start.(*typeGenerator).value(src)
+		m.json, err = s.stored(ctx, s.path[0], src)
 	}
 	return m, err
 }
 
-// object makes the JSON of an object.
-func (s *subject) object(ctx context.Context, src *choices.Source) ([]byte, error) {
-	if s.law != Partial && s.law != Annotations {
-		return s.stored(ctx, s.start, s.path[0], src)
+// partial makes an object without some of its top-level members. The draw for those comes first, so that
+// other draws do not change what is kept.
+func partial(ctx context.Context, s *subject, src *choices.Source) (m sample, err error) {
+	keep := src.Uint64()
+	text, err := s.stored(ctx, s.path[0], src)
+	if err == nil {
+		m.json, err = edit(text, []byte("{}"), keep>>33)
 	}
-	keep := src.Uint64() // drawn first, so that other draws do not change what is kept
-	if s.law == Annotations {
-		original, before, err := s.before(ctx, src)
-		if err != nil {
-			return nil, err
-		}
-		return overwriteAnnotations(original, before, keep), nil
-	}
-	text, err := s.stored(ctx, s.start, s.path[0], src)
-	if err != nil {
-		return nil, err
-	}
-	return edit(text, []byte("{}"), keep>>33)
+	return m, err
 }
 
-// edited makes an object of the path's first version that was converted from the second, and that a
+// annotated makes an object that was converted from the path's second version, and whose annotations a
+// user has overwritten.
+func annotated(ctx context.Context, s *subject, src *choices.Source) (m sample, err error) {
+	keep := src.Uint64()
+	original, before, err := s.before(ctx, src)
+	if err == nil {
+		m.json = overwriteAnnotations(original, before, keep)
+	}
+	return m, err
+}
+
+// withoutDefaults makes an object as a client sends it.
+func withoutDefaults(ctx context.Context, s *subject, src *choices.Source) (m sample, err error) {
+	m.json, err = s.object(ctx, s.path[0], src)
+	return m, err
+}
+
+// changed makes an object of the path's first version that was converted from the second, and that a
 // client has edited: top-level members in one of four objects, and one thing in the others.
-func (s *subject) edited(ctx context.Context, src *choices.Source) ([]byte, *past, error) {
-	which, goal := src.Uint64()>>33, src.Even() // come first, as in object
-	text, err := s.stored(ctx, s.start, s.path[0], src)
+func changed(ctx context.Context, s *subject, src *choices.Source) (m sample, err error) {
+	which, goal := src.Uint64()>>33, src.Even() // come first, as in partial
+	text, err := s.stored(ctx, s.path[0], src)
 	if err != nil {
-		return nil, nil, err
+		return m, err
 	}
 	p := &past{}
 	if p.original, p.before, err = s.before(ctx, src); err != nil {
-		return nil, nil, err
+		return m, err
 	}
-	var edited []byte
+	m.past = p
 	if which%4 > 0 {
-		edited, p.edit, err = s.editOne(ctx, p.before, text, which, goalsOf(s.start.leaves(), goal, which%2 > 0))
-	}
-	if p.edit == "" && err == nil {
-		p.edit = "replaces top-level fields"
-		if edited, err = edit(p.before, text, which/4); err == nil && !s.accepts(ctx, edited, p.before) {
-			edited, err = edit(p.before, text, 0)
+		g, err := s.generator(s.path[0])
+		if err != nil {
+			return m, err
+		}
+		if m.json, p.edit, err = s.editOne(ctx, p.before, text, which, goalsOf(g.leaves(), goal, which%2 > 0)); p.edit != "" || err != nil {
+			return m, err
 		}
 	}
-	return edited, p, err
+	p.edit = "replaces top-level fields"
+	if m.json, err = edit(p.before, text, which/4); err == nil && !s.accepts(ctx, m.json, p.before) {
+		m.json, err = edit(p.before, text, 0)
+	}
+	return m, err
 }
 
 // before makes an object of the path's second version, and converts it to the first.
 func (s *subject) before(ctx context.Context, src *choices.Source) (original, converted []byte, err error) {
-	if original, err = s.stored(ctx, s.via, s.path[1], src); err != nil {
+	if original, err = s.stored(ctx, s.path[1], src); err != nil {
 		return nil, nil, err
 	}
 	if converted, err = s.along(ctx, original, s.path[0]); err != nil {
@@ -199,44 +222,21 @@ func (s *subject) before(ctx context.Context, src *choices.Source) (original, co
 }
 
 // stored makes an object of a version as the API server has it: with its defaults.
-func (s *subject) stored(ctx context.Context, g generator, version string, src *choices.Source) ([]byte, error) {
-	var text []byte
-	var err error
-	src.Part(func() { text, err = g.object(ctx, src) })
-	if err != nil || s.definition == nil || s.law == Defaulting || s.law == OutsideSchema {
+func (s *subject) stored(ctx context.Context, version string, src *choices.Source) ([]byte, error) {
+	text, err := s.object(ctx, version, src)
+	if err != nil || s.definition == nil {
 		return text, err
 	}
 	return withDefaults(s.definition.Version(version), text)
 }
 
-// makesStored reports whether the objects of the law are unchanged objects of the API server, which
-// count for the report of what objects have.
-func (s *subject) makesStored() bool {
-	changed := []Law{Partial, Edited, Annotations, OutsideSchema, Total, Decoding}
-	return s.checkValue == nil && !slices.Contains(changed, s.law)
-}
-
-// prepare makes the generators of a subject.
-func (s *subject) prepare() (err error) {
-	if s.start != nil {
-		return nil
+// object makes an object of a version.
+func (s *subject) object(ctx context.Context, version string, src *choices.Source) (text []byte, err error) {
+	g, err := s.generator(version)
+	if err == nil {
+		src.Part(func() { text, err = g.object(ctx, src) })
 	}
-	if s.law == Total {
-		return nil // with many releases, each generator is made when it is needed
-	}
-	if s.law == Decoding {
-		s.start, err = s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(s.path[0]), s.definition, false)
-		return err
-	}
-	s.start, err = newGenerator(s.registry, s.cfg, s.kind, s.path[0])
-	if g, ok := s.start.(schemaGenerator); ok {
-		g.outside = s.law == OutsideSchema
-		s.start = g
-	}
-	if err == nil && (s.law == Edited || s.law == Annotations) {
-		s.via, err = newGenerator(s.registry, s.cfg, s.kind, s.path[1])
-	}
-	return err
+	return text, err
 }
 
 // rewrite returns what the Go type of a version writes when it has read an object, which may differ

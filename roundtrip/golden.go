@@ -101,7 +101,8 @@ const goldenTries = 200
 func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conversion.Kind, version, path string) error {
 	ctx := silent(t.Context())
 	s := &subject{registry: reg, cfg: cfg, kind: kind, path: []string{version}, definition: cfg.definition(kind.GroupKind)}
-	if err := s.prepare(); err != nil {
+	g, err := s.generator(version)
+	if err != nil {
 		return err
 	}
 	file, most := golden{Converted: map[string]json.RawMessage{}}, -1
@@ -113,14 +114,13 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 		if err != nil {
 			return err
 		}
-		c := newCoverage(s.start.leaves())
+		c := newCoverage(g.leaves())
 		c.add(m.json)
 		if has, _, _ := c.count(); has.leaves > most || has.leaves == most && len(m.json) < len(file.Object) {
 			most, file.Object = has.leaves, m.json
 		}
 	}
 	if known := reg.Scheme(); known.Recognizes(kind.WithVersion(version)) {
-		var err error
 		if file.Object, err = rewrite(known, kind.WithVersion(version), file.Object); err != nil {
 			return err
 		}
@@ -129,7 +129,6 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 		if other == version {
 			continue
 		}
-		var err error
 		if file.Converted[other], err = s.along(ctx, file.Object, other); err != nil {
 			return err
 		}

@@ -63,10 +63,7 @@ type hubFunctions struct {
 // objects converts, which other laws report, or if more happens than one call of each:
 // [conversion.Lossless] keeps outside of the functions what they lose.
 func findHubFunctions(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (f hubFunctions, ok bool) {
-	s := &subject{registry: reg, cfg: cfg, kind: kind, path: []string{version}}
-	if err := s.prepare(); err != nil {
-		return f, false
-	}
+	s := &subject{registry: reg, cfg: cfg, kind: kind, path: []string{version}, definition: cfg.definition(kind.GroupKind)}
 	for i := range 20 {
 		m, err := s.sample(silent(context.Background()), choices.New(cfg.seed, "functions", i))
 		if err != nil {

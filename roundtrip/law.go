@@ -141,24 +141,26 @@ var allLaws = append([]Law{RoundTrip, Partial, Edited, Annotations, Metadata, De
 // check returns how an object breaks a law, or nil.
 type check func(ctx context.Context, s *subject, object []byte) *failure
 
-// lawOnPath is the check of a law. If back is set, the path leads back to its first version.
+// lawOnPath is the check of a law. If back is set, the path leads back to its first version. The objects are
+// stored ones if make is nil.
 type lawOnPath struct {
 	law   Law
 	back  bool
 	check check
+	make  maker
 }
 
 // laws are the laws that need two versions, or one version and an internal hub.
 var laws = []lawOnPath{
-	{RoundTrip, true, roundTrip},
-	{Partial, true, roundTrip},
-	{Edited, true, fresh(edited)},
-	{Annotations, true, fresh(converts)},
-	{Metadata, false, metadata},
-	{Determinism, false, determinism},
-	{InputUntouched, false, inputUntouched},
-	{Aliasing, false, aliasing},
-	{Defaulting, false, defaulting},
+	{RoundTrip, true, roundTrip, nil},
+	{Partial, true, roundTrip, partial},
+	{Edited, true, fresh(edited), changed},
+	{Annotations, true, fresh(converts), annotated},
+	{Metadata, false, metadata, nil},
+	{Determinism, false, determinism, nil},
+	{InputUntouched, false, inputUntouched, nil},
+	{Aliasing, false, aliasing, nil},
+	{Defaulting, false, defaulting, withoutDefaults},
 }
 
 // subject is one law on one path, and therefore one subtest.
@@ -171,9 +173,7 @@ type subject struct {
 	check    check
 	// checkValue is the check of a law about Go values; nil for others. See [TestScheme].
 	checkValue checkValue
-	// start makes objects of the path's first version. For [Edited] and [Annotations], via makes
-	// those of the second version from which they are converted.
-	start, via generator
+	make       maker // nil for stored objects, or Go values
 	// definition is that of the kind, or nil.
 	definition *schema.Definition
 	origins    []origin // see [Total]
@@ -185,32 +185,32 @@ type subject struct {
 	coverage *coverage
 	// reported are the causes that earlier tests have reported, or nil to look for the first
 	// failure.
-	reported *causes
+	reported causes
 }
 
 // subjects returns the subjects of a kind, those of one path together.
 func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all []*subject) {
 	definition := cfg.definition(kind.GroupKind)
-	add := func(law Law, check check, path ...string) *subject {
-		s := &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, check: check, definition: definition}
+	add := func(law Law, check check, make maker, path ...string) *subject {
+		s := &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, check: check, make: make, definition: definition}
 		all = append(all, s)
 		return s
 	}
 	for _, a := range kind.Versions {
 		if definition != nil && reg.Scheme().Recognizes(kind.WithVersion(a)) {
-			add(Drift, nil, a)
+			add(Drift, nil, nil, a)
 			if definition.Version(a).Structural() != nil {
-				add(Decoding, decoding, a)
+				add(Decoding, decoding, nil, a)
 			}
 		}
 		if kind.Hub == runtime.APIVersionInternal {
 			for _, l := range laws {
 				if !slices.Contains([]Law{Defaulting, Edited, Annotations}, l.law) {
-					add(l.law, l.check, a, kind.Hub, a)
+					add(l.law, l.check, l.make, a, kind.Hub, a)
 				}
 			}
 			if f, ok := findHubFunctions(reg, cfg, kind, a); ok {
-				add(RoundTrip, nil, kind.Hub, a, kind.Hub).checkValue = throughOther(f.convert)
+				add(RoundTrip, nil, nil, kind.Hub, a, kind.Hub).checkValue = throughOther(f.convert)
 			}
 		}
 		for _, b := range kind.Versions {
@@ -222,20 +222,20 @@ func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all 
 				if l.back {
 					path = append(path, a)
 				}
-				add(l.law, l.check, path...)
+				add(l.law, l.check, l.make, path...)
 			}
 			if definition != nil {
-				add(Acceptance, acceptance, a, b)
+				add(Acceptance, acceptance, nil, a, b)
 			}
 			if origins := cfg.origins(kind, a); len(origins) > 0 {
-				add(Total, total, a, b, a).origins = origins
+				add(Total, total, earlier, a, b, a).origins = origins
 			}
-			if definition != nil && cfg.outside {
-				add(OutsideSchema, outside, a, b, a)
+			if definition != nil && cfg.outside && definition.Version(a).Structural() != nil {
+				add(OutsideSchema, outside, outsideSchema, a, b, a)
 			}
 			for _, c := range kind.Versions {
 				if c != a && c != b {
-					add(PathIndependence, pathIndependence, a, c, b)
+					add(PathIndependence, pathIndependence, nil, a, c, b)
 				}
 			}
 		}

@@ -192,7 +192,7 @@ func TestMachine_MistakesAreFound(t *testing.T) {
 // Each field is there in some objects, and is not in others.
 func TestTypeGenerator_AllFields(t *testing.T) {
 	reg := machines(t, nil)
-	g, err := newTypeGenerator(reg, &config{}, reg.Kinds()[0], "v1")
+	g, err := newTypeGenerator(reg, &config{generators: map[generatorKey]generator{}}, reg.Kinds()[0], "v1")
 	expect.NoError(t, err)
 	const objects = 200
 	there := map[string]int{}

@@ -33,7 +33,7 @@ type config struct {
 	definitions []*schema.Definition
 	history     []release // the definitions of earlier releases
 	refusals    []refusal
-	generators  map[schemaKey]schemaGenerator
+	generators  map[generatorKey]generator
 	errs        []error
 	began       time.Time // the test
 }
@@ -130,7 +130,7 @@ func (c *config) errorf(format string, args ...any) {
 // newConfig returns the configuration of the options and the environment, and joins all their
 // errors.
 func newConfig(opts []Option) (*config, error) {
-	c := &config{began: time.Now(), seed: rand.Uint64(), without: map[Law]string{}, generators: map[schemaKey]schemaGenerator{}}
+	c := &config{began: time.Now(), seed: rand.Uint64(), without: map[Law]string{}, generators: map[generatorKey]generator{}}
 	for _, opt := range opts {
 		opt(c)
 	}

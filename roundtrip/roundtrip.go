@@ -54,7 +54,7 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 
 // testAll runs a subtest for each path, and in it one for each law. It then logs how much was checked.
 func testAll(t *testing.T, cfg *config, all []*subject) {
-	budget, reported, began := cfg.budget(len(all)), &causes{}, time.Now()
+	budget, reported, began := cfg.budget(len(all)), causes{}, time.Now()
 	counts := map[string]*coverage{}
 	checked, stopped := 0, 0
 	for i, s := range all {
@@ -97,13 +97,9 @@ func (s *subject) test(t *testing.T, b budget, counts map[string]*coverage) {
 		}
 		return
 	}
-	if err := s.prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if testing.Verbose() && s.makesStored() {
-		version := s.path[0]
-		if counts[version] == nil {
-			counts[version] = newCoverage(s.start.leaves())
+	if version := s.path[0]; testing.Verbose() && s.make == nil && s.checkValue == nil && s.law != Decoding {
+		if g, err := s.generator(version); err == nil && counts[version] == nil {
+			counts[version] = newCoverage(g.leaves())
 		}
 		s.coverage = counts[version]
 	}

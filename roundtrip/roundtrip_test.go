@@ -210,7 +210,7 @@ func TestTest_Parallel(t *testing.T) {
 // Beyond its end a stream is zeros, and an object is a function of its draws.
 func TestGenerator_Deterministic(t *testing.T) {
 	reg := bug{}.jobs(t)
-	g, err := newGenerator(reg, &config{funcs: jobFuncs}, reg.Kinds()[0], "v1")
+	g, err := newTypeGenerator(reg, &config{funcs: jobFuncs, generators: map[generatorKey]generator{}}, reg.Kinds()[0], "v1")
 	expect.NoError(t, err)
 	for i := range 20 {
 		src := choices.New(1, "name", i)
@@ -248,7 +248,7 @@ func TestGenerator_FunctionDoesNotEnd(t *testing.T) {
 	}
 	begin := time.Now()
 	b := bugs[0]
-	cfg := &config{funcs: append(jobFuncs, insists), seed: 1}
+	cfg := &config{funcs: append(jobFuncs, insists), seed: 1, generators: map[generatorKey]generator{}}
 	reg := b.jobs(t)
 	c, err := subjects(reg, cfg, reg.Kinds()[0])[0].search(t.Context(), cfg.budget(10))
 	if err != nil || c == nil {

@@ -87,11 +87,9 @@ const (
 // be made. A counterexample of a reported cause is returned only if there is no other, and is not
 // made smaller.
 func (s *subject) search(ctx context.Context, b budget) (again *counterexample, err error) {
-	if err := s.prepare(); err != nil {
-		return nil, err
-	}
-	quiet, began := silent(ctx), time.Now()
-	var notMade error
+	quiet := silent(ctx)
+	_, notMade := s.nth(quiet, 0) // also makes the generators, which may take long
+	began := time.Now()
 	for s.tried, s.checked = 0, 0; b.open(s.tried, began); s.tried++ {
 		m, err := s.nth(quiet, s.tried)
 		if errors.Is(err, errNotMade) {

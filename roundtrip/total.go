@@ -59,52 +59,42 @@ func (c *config) origins(kind conversion.Kind, stored string) (all []origin) {
 	return all
 }
 
-// storedObject makes an object as an earlier release has stored it in the first version of the
-// path, and says how.
-func (s *subject) storedObject(src *choices.Source) (text []byte, from string, err error) {
+// earlier makes an object as an earlier release has stored it in the first version of the path, and says
+// how.
+func earlier(_ context.Context, s *subject, src *choices.Source) (m sample, err error) {
 	stored := s.path[0]
 	pick := func(n int) int { return int(src.Uint64() >> 33 % uint64(n)) }
 	o := s.origins[pick(len(s.origins))]
 	later, keep := o.writers[pick(len(o.writers))], src.Uint64()>>33 // as in edit
-	m, err := s.made(src, o.release, o.written)
+	object, err := s.made(src, o.release, o.written)
 	if err != nil {
-		return nil, "", err
+		return m, err
 	}
-	from = fmt.Sprintf("%s could have stored it", o.name)
+	m.from = fmt.Sprintf("%s could have stored it", o.name)
 	if o.written != o.created {
-		s.relabel(m, o.release, o.created)
-		from += fmt.Sprintf(", written as %s with the strategy None", o.written)
+		s.relabel(object, o.release, o.created)
+		m.from += fmt.Sprintf(", written as %s with the strategy None", o.written)
 	}
 	if later.Definition != nil {
-		later.Version(o.created).Prune(m)
-		later.Version(o.created).Default(m)
-		from += fmt.Sprintf(", and %s could have let it pass in an update", later.name)
+		later.Version(o.created).Prune(object)
+		later.Version(o.created).Default(object)
+		m.from += fmt.Sprintf(", and %s could have let it pass in an update", later.name)
 		if o.created != stored {
-			s.relabel(m, later, stored)
-			from += ", as " + stored
+			s.relabel(object, later, stored)
+			m.from += ", as " + stored
 		}
-		if m, err = s.updated(src, m, later, keep); err != nil {
-			return nil, "", err
+		if keep > 0 {
+			edits, err := s.made(src, later, stored)
+			if err != nil {
+				return m, err
+			}
+			if edited := mix(object, edits, keep); len(later.Version(stored).ValidateUpdate(context.Background(), edited, object)) == 0 {
+				object = edited
+			}
 		}
 	}
-	text, err = kubejson.Marshal(m)
-	return text, from, err
-}
-
-// updated returns a stored object with some values of a later release, if that release accepts the
-// update.
-func (s *subject) updated(src *choices.Source, m map[string]any, later release, keep uint64) (map[string]any, error) {
-	if keep == 0 {
-		return m, nil
-	}
-	edits, err := s.made(src, later, s.path[0])
-	if err != nil {
-		return nil, err
-	}
-	if edited := mix(m, edits, keep); len(later.Version(s.path[0]).ValidateUpdate(context.Background(), edited, m)) == 0 {
-		return edited, nil
-	}
-	return m, nil
+	m.json, err = kubejson.Marshal(object)
+	return m, err
 }
 
 // made makes an object that a release accepts, with its defaults.
