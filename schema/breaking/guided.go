@@ -327,7 +327,7 @@ func (e *editor) numbers() (all []int64) {
 
 // leastOf returns the least value of a schema, or nil if there is none.
 func leastOf(s *structuralschema.Structural) any {
-	part := portion{}.part(s, nil)
+	part := s.DeepCopy()
 	part.Nullable = false
 	whole := &structuralschema.Structural{Properties: map[string]structuralschema.Structural{"x": *part}}
 	validationOf(whole).Required = []string{"x"}

@@ -9,59 +9,6 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// To prove a change, objects are made of the old schema. Only a part of it is taken, so
-// that they are small, and it is narrowed, so that they are likely to show the change.
-
-// portion is the choice of the fields of a schema that are taken, beside those that are required and
-// those on the way to a place.
-type portion struct {
-	whole bool // all fields of the place itself
-	// rules has the CEL rules, one a line. Strings are tried that they compare fields with.
-	rules string
-}
-
-// part copies a part of a schema, with the place that steps lead to.
-func (want portion) part(s *structuralschema.Structural, steps []string) *structuralschema.Structural {
-	step, rest := "", []string(nil)
-	if len(steps) > 0 {
-		step, rest = steps[0], steps[1:]
-	}
-	child := func(name string, s *structuralschema.Structural) *structuralschema.Structural {
-		if step != "" && name == step {
-			return want.part(s, rest)
-		}
-		return portion{rules: want.rules}.part(s, nil)
-	}
-	out := *s
-	out.ValueValidation = s.ValueValidation.DeepCopy()
-	if s.Items != nil || step == anyItem {
-		out.Items = child(anyItem, itemsOf(s))
-	}
-	hasValues := s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil
-	if values := undeclared(s); values != nil && (hasValues || step == anyValue) {
-		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: child(anyValue, values)}
-	}
-	needed := map[string]bool{step: true}
-	all := needs(validationOrNone(s.ValueValidation), needed) || want.whole && len(steps) == 0
-	out.Properties = map[string]structuralschema.Structural{}
-	for name, p := range s.Properties {
-		if all || needed[name] {
-			made := child(name, &p)
-			if values := want.literals(name, step); p.Type == "string" && len(values) > 0 && !(name == step && len(rest) == 0) {
-				v := validationOf(made)
-				v.Enum = preferred(values, v.Enum)
-			}
-			out.Properties[name] = *made
-		}
-	}
-	if _, declared := out.Properties[step]; !declared && step != "" && step != anyItem && step != anyValue {
-		if p := propertyOf(s, step); p != nil {
-			out.Properties[step] = *child(step, p)
-		}
-	}
-	return &out
-}
-
 // needs collects the fields that a validation mentions, and reports whether it is about the
 // number of fields.
 func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool) {
@@ -85,27 +32,17 @@ func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool
 // rulesOf returns the text of all CEL rules of a schema, with their paths and the expressions of
 // their messages, one a line, always in the same order.
 func rulesOf(s *structuralschema.Structural) string {
-	var rules strings.Builder
-	var collect func(s *structuralschema.Structural)
-	collect = func(s *structuralschema.Structural) {
+	var lines []string
+	(&structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
 		for _, rule := range s.XValidations {
 			for _, text := range []string{rule.Rule, rule.MessageExpression, rule.FieldPath} {
-				rules.WriteString(strings.ReplaceAll(text, "\n", " ") + "\n")
+				lines = append(lines, strings.ReplaceAll(text, "\n", " ")+"\n")
 			}
 		}
-		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-			p := s.Properties[name]
-			collect(&p)
-		}
-		if s.Items != nil {
-			collect(s.Items)
-		}
-		if a := s.AdditionalProperties; a != nil && a.Structural != nil {
-			collect(a.Structural)
-		}
-	}
-	collect(s)
-	return rules.String()
+		return false
+	}}).Visit(s)
+	slices.Sort(lines)
+	return strings.Join(lines, "")
 }
 
 // These find comparisons of a field in CEL rules, and the strings in them.
@@ -116,10 +53,10 @@ var (
 
 // literals returns the strings that rules compare a field with. First come those of rules that
 // mention the next field on the way, too: a type often decides which other field is there.
-func (want portion) literals(name, step string) (values []structuralschema.JSON) {
+func literals(rules, name, step string) (values []structuralschema.JSON) {
 	var near, far []string
-	for line := range strings.Lines(want.rules) {
-		if step != "" && strings.Contains(line, "."+inRule(step)) {
+	for line := range strings.Lines(rules) {
+		if strings.Contains(line, "."+inRule(step)) {
 			near = append(near, line)
 		} else {
 			far = append(far, line)
@@ -151,9 +88,10 @@ func preferred(values, enum []structuralschema.JSON) []structuralschema.JSON {
 	return slices.SortedStableFunc(slices.Values(enum), func(a, b structuralschema.JSON) int { return rank(a) - rank(b) })
 }
 
-// narrow changes a schema so that each object has something at a place, and there what
-// change wants. It reports whether the schema leads there.
-func narrow(s *structuralschema.Structural, steps []string, change func(*structuralschema.Structural)) bool {
+// narrow changes a schema so that its objects are likely to show a change: each has something at a place, there
+// what change wants, and in strings beside the way to it what rules compare them with. It reports whether the
+// schema leads there.
+func narrow(s *structuralschema.Structural, steps []string, change func(*structuralschema.Structural), rules string) bool {
 	s.Nullable = s.Nullable && len(steps) == 0 && change == nil
 	if len(steps) == 0 {
 		if change != nil {
@@ -161,21 +99,34 @@ func narrow(s *structuralschema.Structural, steps []string, change func(*structu
 		}
 		return true
 	}
-	switch name := steps[0]; {
-	case name == anyItem:
+	step, rest := steps[0], steps[1:]
+	switch values := undeclared(s); {
+	case step == anyItem:
 		atLeast(&validationOf(s).MinItems, 1)
-		return s.Items != nil && narrow(s.Items, steps[1:], change)
-	case name == anyValue:
+		s.Items = itemsOf(s)
+		return narrow(s.Items, rest, change, rules)
+	case step == anyValue:
 		nonempty(s)
-		return s.AdditionalProperties != nil && narrow(s.AdditionalProperties.Structural, steps[1:], change)
+		s.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: values}
+		return values != nil && narrow(values, rest, change, rules)
 	}
-	p, ok := s.Properties[steps[0]]
-	if !ok || !narrow(&p, steps[1:], change) {
+	at := propertyOf(s, step).DeepCopy() // of other fields, too
+	if at == nil || !narrow(at, rest, change, rules) {
 		return false
 	}
-	s.Properties[steps[0]] = p
-	if v := validationOf(s); !slices.Contains(v.Required, steps[0]) {
-		v.Required = append(v.Required, steps[0])
+	if s.Properties == nil {
+		s.Properties = map[string]structuralschema.Structural{}
+	}
+	for name, p := range s.Properties {
+		if values := literals(rules, name, step); p.Type == "string" && len(values) > 0 {
+			v := validationOf(&p)
+			v.Enum = preferred(values, v.Enum)
+			s.Properties[name] = p
+		}
+	}
+	s.Properties[step] = *at
+	if v := validationOf(s); !slices.Contains(v.Required, step) {
+		v.Required = append(v.Required, step)
 	}
 	return true
 }

@@ -174,11 +174,11 @@ func (s *search) pair(c *change, object map[string]any) (v verdict) {
 // least makes the least object of the old schema that has what a change is about. It is nil if there
 // is none.
 func (s *search) least(c *change) map[string]any {
-	part := portion{whole: c.child == "", rules: s.rules + c.rule}.part(s.was.structural, c.steps)
-	if s.ended() || !narrow(part, c.steps, c.narrow) {
+	narrowed := s.was.structural.DeepCopy()
+	if s.ended() || !narrow(narrowed, c.steps, c.narrow, s.rules+c.rule) {
 		return nil
 	}
-	object := leastObject(s.was.gvk, part)
+	object := leastObject(s.was.gvk, narrowed)
 	if object == nil {
 		return nil
 	}
