@@ -274,7 +274,7 @@ func (up *upgrade) objects(was, is *version) {
 		c.changes = slices.DeleteFunc(c.changes, func(c *change) bool { return c.shown&byData == 0 || c.merged })
 	}
 	slices.SortStableFunc(c.changes, func(x, y *change) int { return cmp.Compare(x.Path, y.Path) })
-	s := &search{upgrade: up, was: was, is: is, rules: rulesOf(was.structural), made: map[string]any{}}
+	s := &search{upgrade: up, was: was, is: is, made: map[string]any{}}
 	for _, change := range c.changes {
 		change.Kind, change.Version = up.kind, was.name
 		if !change.merged {

@@ -3,6 +3,7 @@ package breaking
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -87,8 +88,8 @@ func (s *search) explore(c *change, object map[string]any, tries int, done func(
 
 // edits returns changed copies of an object.
 func (s *search) edits(c *change, object map[string]any, v verdict) (all []map[string]any) {
-	add := func(keys []any, steps []string, schema *structuralschema.Structural, rules string) {
-		e := &editor{search: s, rules: rules}
+	add := func(keys []any, steps []string, schema *structuralschema.Structural, rules, validation string) {
+		e := &editor{s, rules, validation}
 		place := shrink.At(object, keys)
 		for _, value := range e.variants(place, schema, steps, 4) {
 			all = append(all, shrink.Replace(runtime.DeepCopyJSON(object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any))
@@ -101,15 +102,16 @@ func (s *search) edits(c *change, object map[string]any, v verdict) (all []map[s
 	visited := map[string]bool{}
 	for _, err := range inOrder(errs) {
 		keys, steps, at := locate(object, schema, errorPath(err))
-		if rules := rulesHere(at) + c.rule; !visited[pathOf(steps)] && len(visited) < 3 {
+		if !visited[pathOf(steps)] && len(visited) < 3 {
 			visited[pathOf(steps)] = true
-			add(keys, steps, at, rules)
+			values := structuralschema.Structural{ValueValidation: at.ValueValidation}
+			add(keys, steps, at, rulesHere(at)+c.rule, jsonOf(values.ToKubeOpenAPI()))
 		}
 	}
 	if len(v.refused) == 0 {
 		if places := placesOf(object, c.steps); len(places) > 0 {
 			_, _, at := locate(object, s.was.structural, places[0].path)
-			add(places[0].keys, c.steps, at, c.rule)
+			add(places[0].keys, c.steps, at, c.rule, "")
 		}
 	}
 	return all
@@ -148,33 +150,35 @@ func locate(value any, s *structuralschema.Structural, path string) (keys []any,
 	return keys, steps, at
 }
 
-// rulesHere returns the rules of a value, without those inside of it, and the names of the fields
-// that its validation mentions, as rules mention them.
+// rulesHere returns the rules of a value, without those inside of it, with their paths and the expressions of their
+// messages.
 func rulesHere(s *structuralschema.Structural) string {
-	here := *s
-	here.Properties, here.Items, here.AdditionalProperties = nil, nil, nil
-	text := rulesOf(&here)
-	names := map[string]bool{}
-	needs(validationOrNone(s.ValueValidation), names)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		text += "." + inRule(name) + "\n"
+	var text strings.Builder
+	for _, rule := range s.XValidations {
+		fmt.Fprintln(&text, rule.Rule, rule.MessageExpression, rule.FieldPath)
 	}
-	return text
+	return text.String()
 }
 
 // editor makes other values of a value.
 type editor struct {
 	*search
 	rules string // mention what is changed
+	// validation is that of the value as JSON, which has the names of fields.
+	validation string
 }
 
 var word = regexp.MustCompile(`\.(\w+)`)
+var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"`)
 
-// names returns the fields that the rules mention.
+// names returns the fields that the rules and the validation mention.
 func (e *editor) names() map[string]bool {
 	names := map[string]bool{}
 	for _, match := range word.FindAllStringSubmatch(e.rules, -1) {
 		names[generate.FieldName(match[1])] = true
+	}
+	for _, text := range quoted.FindAllString(e.validation, -1) {
+		names[text[1:len(text)-1]] = true
 	}
 	return names
 }
@@ -327,9 +331,7 @@ func (e *editor) numbers() (all []int64) {
 
 // leastOf returns the least value of a schema, or nil if there is none.
 func leastOf(s *structuralschema.Structural) any {
-	part := s.DeepCopy()
-	part.Nullable = false
-	whole := &structuralschema.Structural{Properties: map[string]structuralschema.Structural{"x": *part}}
+	whole := &structuralschema.Structural{Properties: map[string]structuralschema.Structural{"x": *s}}
 	validationOf(whole).Required = []string{"x"}
 	return leastObject(runtimeschema.GroupVersionKind{Version: "v1", Kind: "X"}, whole)["x"]
 }

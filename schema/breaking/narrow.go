@@ -1,97 +1,17 @@
 package breaking
 
 import (
+	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// needs collects the fields that a validation mentions, and reports whether it is about the
-// number of fields.
-func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool) {
-	for _, name := range v.Required {
-		names[name] = true
-	}
-	all = v.MinProperties != nil
-	nested := slices.Concat(v.AllOf, v.AnyOf, v.OneOf)
-	if v.Not != nil {
-		nested = append(nested, *v.Not)
-	}
-	for _, n := range nested {
-		for name := range n.Properties {
-			names[name] = true
-		}
-		all = needs(&n.ValueValidation, names) || all
-	}
-	return all
-}
-
-// rulesOf returns the text of all CEL rules of a schema, with their paths and the expressions of
-// their messages, one a line, always in the same order.
-func rulesOf(s *structuralschema.Structural) string {
-	var lines []string
-	(&structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
-		for _, rule := range s.XValidations {
-			for _, text := range []string{rule.Rule, rule.MessageExpression, rule.FieldPath} {
-				lines = append(lines, strings.ReplaceAll(text, "\n", " ")+"\n")
-			}
-		}
-		return false
-	}}).Visit(s)
-	slices.Sort(lines)
-	return strings.Join(lines, "")
-}
-
-// These find comparisons of a field in CEL rules, and the strings in them.
-var (
-	compared = regexp.MustCompile(`\.(\w+)\s*(?:==|!=|in)\s*(\[[^\]]*\]|'[^']*'|"[^"]*")`)
-	quoted   = regexp.MustCompile(`'[^']*'|"[^"]*"`)
-)
-
-// literals returns the strings that rules compare a field with. First come those of rules that
-// mention the next field on the way, too: a type often decides which other field is there.
-func literals(rules, name, step string) (values []structuralschema.JSON) {
-	var near, far []string
-	for line := range strings.Lines(rules) {
-		if strings.Contains(line, "."+inRule(step)) {
-			near = append(near, line)
-		} else {
-			far = append(far, line)
-		}
-	}
-	for _, match := range compared.FindAllStringSubmatch(strings.Join(append(near, far...), ""), -1) {
-		for _, text := range quoted.FindAllString(match[2], -1) {
-			value := structuralschema.JSON{Object: text[1 : len(text)-1]}
-			if match[1] == inRule(name) && !slices.Contains(values, value) {
-				values = append(values, value)
-			}
-		}
-	}
-	return values
-}
-
-// preferred returns the values of an enum in another order. Without an enum, it returns the values
-// and one that no rule knows.
-func preferred(values, enum []structuralschema.JSON) []structuralschema.JSON {
-	if len(enum) == 0 {
-		return append(values, structuralschema.JSON{Object: "x"})
-	}
-	rank := func(v structuralschema.JSON) int {
-		if i := slices.Index(values, v); i >= 0 {
-			return i
-		}
-		return len(values)
-	}
-	return slices.SortedStableFunc(slices.Values(enum), func(a, b structuralschema.JSON) int { return rank(a) - rank(b) })
-}
-
-// narrow changes a schema so that its objects are likely to show a change: each has something at a place, there
-// what change wants, and in strings beside the way to it what rules compare them with. It reports whether the
-// schema leads there.
-func narrow(s *structuralschema.Structural, steps []string, change func(*structuralschema.Structural), rules string) bool {
+// narrow changes a schema so that its objects are likely to show a change: each has something at a place, and there
+// what change wants. It reports whether the schema leads there.
+func narrow(s *structuralschema.Structural, steps []string, change func(*structuralschema.Structural)) bool {
 	s.Nullable = s.Nullable && len(steps) == 0 && change == nil
 	if len(steps) == 0 {
 		if change != nil {
@@ -104,24 +24,25 @@ func narrow(s *structuralschema.Structural, steps []string, change func(*structu
 	case step == anyItem:
 		atLeast(&validationOf(s).MinItems, 1)
 		s.Items = itemsOf(s)
-		return narrow(s.Items, rest, change, rules)
+		return narrow(s.Items, rest, change)
 	case step == anyValue:
 		nonempty(s)
 		s.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: values}
-		return values != nil && narrow(values, rest, change, rules)
+		return values != nil && narrow(values, rest, change)
 	}
 	at := propertyOf(s, step).DeepCopy() // of other fields, too
-	if at == nil || !narrow(at, rest, change, rules) {
+	if at == nil || !narrow(at, rest, change) {
 		return false
 	}
 	if s.Properties == nil {
 		s.Properties = map[string]structuralschema.Structural{}
 	}
-	for name, p := range s.Properties {
-		if values := literals(rules, name, step); p.Type == "string" && len(values) > 0 {
-			v := validationOf(&p)
-			v.Enum = preferred(values, v.Enum)
-			s.Properties[name] = p
+	for _, p := range s.Properties { // the discriminator of a union has the name of the field that is there
+		if v := p.ValueValidation; v != nil {
+			named := func(value structuralschema.JSON) bool { return strings.EqualFold(fmt.Sprint(value.Object), step) }
+			if i := slices.IndexFunc(v.Enum, named); i >= 0 {
+				v.Enum[0], v.Enum[i] = v.Enum[i], v.Enum[0]
+			}
 		}
 	}
 	s.Properties[step] = *at

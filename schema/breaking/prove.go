@@ -26,7 +26,6 @@ const (
 type search struct {
 	*upgrade
 	was, is *version
-	rules   string         // of the old schema
 	made    map[string]any // the least values, by their paths
 	left    int            // objects that may still be judged in a way to a proof
 }
@@ -175,7 +174,7 @@ func (s *search) pair(c *change, object map[string]any) (v verdict) {
 // is none.
 func (s *search) least(c *change) map[string]any {
 	narrowed := s.was.structural.DeepCopy()
-	if s.ended() || !narrow(narrowed, c.steps, c.narrow, s.rules+c.rule) {
+	if s.ended() || !narrow(narrowed, c.steps, c.narrow) {
 		return nil
 	}
 	object := leastObject(s.was.gvk, narrowed)

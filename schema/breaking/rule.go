@@ -12,7 +12,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/crdkit/crdkit/internal/generate"
@@ -76,14 +75,6 @@ func (s *simplifier) schemaOf(e ast.Expr) pair {
 		}
 	}
 	return pair{}
-}
-
-// inRule returns the name of a field as a rule has it: see [generate.FieldName].
-func inRule(name string) string {
-	if ident, ok := apiservercel.Escape(name); ok {
-		return ident
-	}
-	return name
 }
 
 // field returns the schemas of a field, and whether they are known. The old one is nil if the field
