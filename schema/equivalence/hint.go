@@ -29,20 +29,12 @@ var environ = sync.OnceValue(func() *cel.Env {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
 })
 
-// parse parses an expression; ok is false if it is none.
-func parse(expression string) (root ast.NavigableExpr, ok bool) {
+// expressionHints returns the hints of a CEL expression: each part that is joined by && or || is one, and the whole. It also
+// returns the names that the expression compares with that of the object.
+func expressionHints(expression string, within ...string) (hints []hint, objectNames []string) {
 	parsed, issues := environ().Parse(expression)
 	if issues.Err() != nil {
-		return nil, false
-	}
-	return ast.NavigateAST(parsed.NativeRep()), true
-}
-
-// expressionHints returns the hints of a CEL expression: each part that is joined by && or || is one, and the whole.
-func expressionHints(expression string, within ...string) (hints []hint) {
-	root, ok := parse(expression)
-	if !ok {
-		return nil
+		return nil, nil
 	}
 	var visit func(e ast.NavigableExpr)
 	visit = func(e ast.NavigableExpr) {
@@ -65,16 +57,8 @@ func expressionHints(expression string, within ...string) (hints []hint) {
 			}
 		}
 	}
+	root := ast.NavigateAST(parsed.NativeRep())
 	visit(root)
-	return hints
-}
-
-// objectNames returns the names that an expression compares with that of the object.
-func objectNames(expression string) (names []string) {
-	root, ok := parse(expression)
-	if !ok {
-		return nil
-	}
 	isName := func(e ast.NavigableExpr) bool {
 		return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "name" &&
 			e.AsSelect().Operand().Kind() == ast.SelectKind && e.AsSelect().Operand().AsSelect().FieldName() == "metadata"
@@ -85,11 +69,11 @@ func objectNames(expression string) (names []string) {
 		}
 		for _, part := range ast.MatchDescendants(call, ast.KindMatcher(ast.LiteralKind)) {
 			if name, ok := part.AsLiteral().Value().(string); ok && len(validation.IsDNS1123Label(name)) == 0 {
-				names = append(names, name)
+				objectNames = append(objectNames, name)
 			}
 		}
 	}
-	return names
+	return hints, objectNames
 }
 
 func (h *hint) name(name string) {
@@ -133,72 +117,53 @@ func (h *hint) around(n int64) {
 	}
 }
 
-// schemaHints returns the bounds of the fields of a schema, and the hints of its rules.
-func schemaHints(s *structuralschema.Structural) (bounds, rules []hint) {
-	var visit func(path []string, s *structuralschema.Structural)
-	visit = func(path []string, s *structuralschema.Structural) {
-		h := hint{}
-		if len(path) > 0 {
-			h = hint{within: path[:len(path)-1], names: path[len(path)-1:]}
-		}
-		if v := s.ValueValidation; v != nil {
-			for _, n := range []*int64{v.MinItems, v.MaxItems, v.MinProperties, v.MaxProperties} {
-				if n != nil {
-					h.around(*n)
-				}
-			}
-			h.values = nil
-			for _, n := range []*float64{v.Minimum, v.Maximum} {
-				if n != nil {
-					h.values = append(h.values, int64(*n)-1, int64(*n), int64(*n)+1)
-				}
-			}
-			for _, n := range []*int64{v.MinLength, v.MaxLength} {
-				if n != nil && *n < 5000 {
-					h.values = append(h.values, strings.Repeat("a", int(max(0, *n-1))), strings.Repeat("a", int(*n)), strings.Repeat("a", int(*n)+1))
-				}
-			}
-			for _, value := range v.Enum {
-				h.values = append(h.values, value.Object)
+// addSchema adds the bounds of the fields of a schema, the hints of its rules, and the names that those of an object compare
+// with its own.
+func (c *comparison) addSchema(s *structuralschema.Structural, path ...string) {
+	h := hint{}
+	if len(path) > 0 {
+		h = hint{within: path[:len(path)-1], names: path[len(path)-1:]}
+	}
+	if v := s.ValueValidation; v != nil {
+		for _, n := range []*int64{v.MinItems, v.MaxItems, v.MinProperties, v.MaxProperties} {
+			if n != nil {
+				h.around(*n)
 			}
 		}
-		if len(path) > 0 && len(h.values)+len(h.sizes) > 0 {
-			bounds = append(bounds, h)
+		h.values = nil
+		for _, n := range []*float64{v.Minimum, v.Maximum} {
+			if n != nil {
+				h.values = append(h.values, int64(*n)-1, int64(*n), int64(*n)+1)
+			}
 		}
-		for i := range s.XValidations {
-			rules = append(rules, expressionHints(s.XValidations[i].Rule, path...)...)
+		for _, n := range []*int64{v.MinLength, v.MaxLength} {
+			if n != nil && *n < 5000 {
+				h.values = append(h.values, strings.Repeat("a", int(max(0, *n-1))), strings.Repeat("a", int(*n)), strings.Repeat("a", int(*n)+1))
+			}
 		}
-		for _, child := range sorted(s.Properties) {
-			p := s.Properties[child]
-			visit(append(slices.Clip(path), child), &p)
-		}
-		if s.Items != nil {
-			visit(path, s.Items)
-		}
-		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
-			visit(path, s.AdditionalProperties.Structural)
+		for _, value := range v.Enum {
+			h.values = append(h.values, value.Object)
 		}
 	}
-	if s != nil {
-		visit(nil, s)
+	if len(path) > 0 {
+		c.bounds.add(h)
 	}
-	return bounds, rules
-}
-
-// add adds hints, unless an equal one is known.
-func (hs *hints) add(all []hint) {
-	if hs.known == nil {
-		hs.known = map[string]bool{}
+	for _, rule := range s.XValidations {
+		hints, names := expressionHints(rule.Rule, path...)
+		c.rules.add(hints...)
+		if len(path) == 0 {
+			c.objectNames = append(c.objectNames, names...)
+		}
 	}
-	for _, h := range all {
-		key := fmt.Sprint(h)
-		if hs.known[key] {
-			continue
-		}
-		hs.known[key] = true
-		if len(h.values)+len(h.sizes) > 0 {
-			hs.all = append(hs.all, h)
-		}
+	for _, child := range sorted(s.Properties) {
+		p := s.Properties[child]
+		c.addSchema(&p, append(slices.Clip(path), child)...)
+	}
+	if s.Items != nil {
+		c.addSchema(s.Items, path...)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+		c.addSchema(s.AdditionalProperties.Structural, path...)
 	}
 }
 
@@ -206,6 +171,19 @@ func (hs *hints) add(all []hint) {
 type hints struct {
 	all   []hint
 	known map[string]bool
+}
+
+// add adds hints with values, unless an equal one is known.
+func (hs *hints) add(all ...hint) {
+	if hs.known == nil {
+		hs.known = map[string]bool{}
+	}
+	for _, h := range all {
+		if key := fmt.Sprint(h); !hs.known[key] && len(h.values)+len(h.sizes) > 0 {
+			hs.known[key] = true
+			hs.all = append(hs.all, h)
+		}
+	}
 }
 
 // expressions returns the expressions of a policy, or of the match conditions of webhooks.

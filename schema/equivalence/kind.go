@@ -81,12 +81,12 @@ func (c *comparison) findKinds() error {
 		for _, m := range s.manifests {
 			parameters := s.parameters(m)
 			for _, expression := range expressions(m.Object) {
-				hints := expressionHints(expression)
+				hints, names := expressionHints(expression)
 				for i := range hints {
 					hints[i].literal(parameters)
 				}
-				c.rules.add(hints)
-				c.objectNames = append(c.objectNames, objectNames(expression)...)
+				c.rules.add(hints...)
+				c.objectNames = append(c.objectNames, names...)
 			}
 		}
 	}
@@ -129,12 +129,7 @@ func (c *comparison) addVersions(before, after *schema.Definition) error {
 				return v.Name == name && v.Subresources != nil && v.Subresources.Status != nil
 			}
 			k.hasStatus = k.hasStatus || slices.ContainsFunc(d.CustomResourceDefinition().Spec.Versions, hasStatus)
-			for _, rule := range d.Version(name).Structural().XValidations {
-				c.objectNames = append(c.objectNames, objectNames(rule.Rule)...)
-			}
-			bounds, rules := schemaHints(d.Version(name).Structural())
-			c.bounds.add(bounds)
-			c.rules.add(rules)
+			c.addSchema(d.Version(name).Structural())
 		}
 		c.kinds = append(c.kinds, k)
 	}
