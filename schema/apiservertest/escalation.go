@@ -9,32 +9,43 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	listers "k8s.io/client-go/listers/rbac/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
 // escalation refuses Roles and bindings that grant what the writer may not do, unless the writer may escalate
 // the role, or bind it (kubernetes/pkg/registry/rbac, policybased/storage.go of each kind).
-type escalation struct{ rbac *rbacAuthorizer }
+type escalation struct{ *Server }
 
 func (escalation) Handles(op admission.Operation) bool {
 	return op == admission.Create || op == admission.Update
 }
 
-func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) (err error) {
+func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	u := a.GetUserInfo()
 	if a.GetResource().Group != rbacv1.GroupName || isAdmin(u) || a.GetOperation() == admission.Update && equalButReferences(a.GetObject(), a.GetOldObject()) {
 		return nil
 	}
+	current, err := e.current(ctx)
+	if err != nil {
+		return err
+	}
 	attributes := authorizer.AttributesRecord{
-		User: u, Verb: "escalate", APIGroup: rbacv1.GroupName, Resource: a.GetResource().Resource, Name: a.GetName(), Namespace: a.GetNamespace(), ResourceRequest: true,
+		User: u, Verb: "escalate", APIGroup: rbacv1.GroupName, Resource: a.GetResource().Resource, Namespace: a.GetNamespace(), ResourceRequest: true,
+	}
+	if info, ok := genericapirequest.RequestInfoFrom(ctx); ok {
+		attributes.Name = info.Name // which a POST does not have
 	}
 	bind := func(ref rbacv1.RoleRef) ([]rbacv1.PolicyRule, error) {
 		attributes.Verb, attributes.Resource, attributes.Name = "bind", strings.ToLower(ref.Kind)+"s", ref.Name
-		return e.rbac.rules(ref, a.GetNamespace())
+		return current.rules(ref, a.GetNamespace())
 	}
 	var rules []rbacv1.PolicyRule
 	switch obj := a.GetObject().(type) {
@@ -59,7 +70,7 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 	if err != nil {
 		return err
 	}
-	grants, _ := e.rbac.grants(u, in(a.GetNamespace()))
+	grants, _ := current.grants(u, in(a.GetNamespace()))
 	var held []rbacv1.PolicyRule
 	for _, g := range grants {
 		held = append(held, g.rules...)
@@ -78,6 +89,25 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 		lines = append(lines, compact(rule))
 	}
 	return admission.NewForbidden(a, fmt.Errorf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", u.GetName(), u.GetGroups(), strings.Join(lines, "\n")))
+}
+
+// current returns what is stored now, because the informers may not know a role yet that the same client has just created.
+func (e escalation) current(ctx context.Context) (*rbacAuthorizer, error) {
+	stored := map[string]cache.Indexer{}
+	for _, kind := range []string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"} {
+		stored[kind] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		list, err := e.builtins[rbacv1.SchemeGroupVersion.WithKind(kind)].List(genericapirequest.WithNamespace(ctx, metav1.NamespaceAll), nil)
+		if err == nil {
+			err = meta.EachListItem(list, func(obj runtime.Object) error { return stored[kind].Add(obj) })
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &rbacAuthorizer{
+		roles: listers.NewRoleLister(stored["Role"]), clusterRoles: listers.NewClusterRoleLister(stored["ClusterRole"]),
+		bindings: listers.NewRoleBindingLister(stored["RoleBinding"]), clusterBindings: listers.NewClusterRoleBindingLister(stored["ClusterRoleBinding"]),
+	}, nil
 }
 
 func aggregates(role *rbacv1.ClusterRole) bool {

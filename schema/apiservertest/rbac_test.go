@@ -1,6 +1,7 @@
 package apiservertest_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -222,18 +223,21 @@ func TestRBAC_Escalation(t *testing.T) {
 		}
 	}
 	bind := func(kind, name string) error {
-		for {
-			_, err := client.RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-"},
-				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}}, metav1.CreateOptions{})
-			if !apierrors.IsNotFound(err) {
-				return err
-			}
-			time.Sleep(10 * time.Millisecond) // until the server knows the role
-		}
+		_, err := client.RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-"},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name}}, metav1.CreateOptions{})
+		return err
+	}
+	// A POST has no name with which the permission to escalate the role could be compared.
+	if err := role("any", rule("", "pods", "", "delete")); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v, want forbidden", err)
+	}
+	escalate := func() error {
+		_, err := client.Roles("default").Update(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "any"}, Rules: []rbacv1.PolicyRule{rule("", "pods", "", "delete")}}, metav1.UpdateOptions{})
+		return err
 	}
 	for what, err := range map[string]error{
 		"a role with held rules": role("held", rule("", "configmaps", "", "list")),
-		"a role to escalate":     role("any", rule("", "pods", "", "delete")),
+		"a role to escalate":     escalate(),
 		"a role to bind":         bind("ClusterRole", "cluster-admin"),
 		"a role that is held":    bind("ClusterRole", "operator"),
 	} {
@@ -251,6 +255,24 @@ func TestRBAC_Escalation(t *testing.T) {
 	expect.NoError(t, err)
 	if diff := gocmp.Diff([]apiservertest.Role{{Kind: "ClusterRole", Rules: []rbacv1.PolicyRule{rule("", "pods", "", "delete")}}}, got.Missing); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// An operator binds each role as soon as it has created it.
+func TestRBAC_BindANewRole(t *testing.T) {
+	s := apiservertest.Start(t, apiservertest.RBAC(), apiservertest.Manifests([]byte(operatorRoles), []byte(`
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: writer}, rules: [{apiGroups: [rbac.authorization.k8s.io], resources: [roles, rolebindings], verbs: [create]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: writer}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: writer}, subjects: [{kind: ServiceAccount, name: operator, namespace: system}]}
+`)))
+	client := operatorClient(t, s).RbacV1()
+	for i := range 100 {
+		meta := metav1.ObjectMeta{Name: fmt.Sprintf("r%d", i)}
+		_, err := client.Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule("", "configmaps", "", "list")}}, metav1.CreateOptions{})
+		expect.NoError(t, err)
+		_, err = client.RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}}, metav1.CreateOptions{})
+		expect.NoError(t, err)
 	}
 }
 

@@ -231,7 +231,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 	}
 	config.AdmissionControl = admission.NewChainHandler(config.AdmissionControl, s.rules)
 	if rbac {
-		config.AdmissionControl = admission.NewChainHandler(config.AdmissionControl, escalation{s.rbac})
+		config.AdmissionControl = admission.NewChainHandler(config.AdmissionControl, escalation{s})
 		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorizeAndRemember)
 	}
 	options.codec = unstructured.UnstructuredJSONScheme
