@@ -226,13 +226,16 @@ type strategy struct {
 }
 
 // GetResetFields returns the fields that a writer does not come to own: the status, or with the
-// status subresource the spec.
+// status subresource the spec and the metadata that it keeps.
 func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	reset := "status"
+	reset := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	if s.status {
-		reset = "spec"
+		reset = fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
+		if kept := keptMetadata[s.kind.Kind]; kept != nil {
+			reset.Insert(fieldpath.MakePathOrDie(kept...))
+		}
 	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.kind.GroupVersion().String()): fieldpath.NewSet(fieldpath.MakePathOrDie(reset))}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.kind.GroupVersion().String()): reset}
 }
 
 func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
@@ -276,11 +279,17 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 }
 
 func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	meta := obj.(metav1.Object)
+	meta, before := obj.(metav1.Object), old.DeepCopyObject().(metav1.Object)
 	if s.status {
-		version := meta.GetResourceVersion()
-		keepStatus(obj, old)
-		meta.SetResourceVersion(version)
+		fieldOf(obj, "Spec").Set(fieldOf(old.DeepCopyObject(), "Spec"))
+		switch kept := keptMetadata[s.kind.Kind]; {
+		case len(kept) == 1:
+			metav1.ResetObjectMetaForStatus(meta, before)
+		case s.kind.Kind == "Deployment":
+			meta.SetLabels(before.GetLabels())
+		case s.kind.Kind == "Pod":
+			meta.SetOwnerReferences(before.GetOwnerReferences())
+		}
 		return
 	}
 	if status := fieldOf(obj, "Status"); status.IsValid() {
@@ -290,7 +299,7 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 		namespace.Spec.Finalizers = old.(*corev1.Namespace).Spec.Finalizers
 	}
 	if slices.Contains(generated, s.kind.Kind) && !apiequality.Semantic.DeepEqual(desired(obj), desired(old)) {
-		meta.SetGeneration(old.(metav1.Object).GetGeneration() + 1)
+		meta.SetGeneration(before.GetGeneration() + 1)
 	}
 }
 
@@ -311,15 +320,4 @@ func (s strategy) ValidateUpdate(_ context.Context, obj, _ runtime.Object) field
 // fieldOf returns a field of an object, or the zero Value.
 func fieldOf(obj runtime.Object, name string) reflect.Value {
 	return reflect.ValueOf(obj).Elem().FieldByName(name)
-}
-
-// keepStatus resets an object to the old one, except for its status and its managedFields.
-func keepStatus(obj, old runtime.Object) {
-	meta := obj.(metav1.Object)
-	managedFields := meta.GetManagedFields()
-	status := reflect.New(fieldOf(obj, "Status").Type()).Elem()
-	status.Set(fieldOf(obj, "Status"))
-	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
-	fieldOf(obj, "Status").Set(status)
-	meta.SetManagedFields(managedFields)
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -67,6 +68,15 @@ var generated = []string{
 	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
 }
 
+// keptMetadata has, for built-in kinds, the path of the metadata that the status subresource does not change
+// (kubernetes/pkg/registry, PrepareForUpdate and GetResetFields of the strategies for status).
+var keptMetadata = map[string][]any{
+	"Deployment": {"metadata", "labels"}, "Pod": {"metadata", "ownerReferences"},
+	"DeviceTaintRule": {"metadata"}, "FlowSchema": {"metadata"}, "PodCertificateRequest": {"metadata"}, "PriorityLevelConfiguration": {"metadata"},
+	"ResourceClaim": {"metadata"}, "ServiceCIDR": {"metadata"}, "StorageVersionMigration": {"metadata"},
+	"ValidatingAdmissionPolicy": {"metadata"}, "VolumeAttachment": {"metadata"},
+}
+
 // desired returns the part of an object whose changes increment its generation
 // (kubernetes/pkg/registry, PrepareForUpdate).
 func desired(obj runtime.Object) any {
@@ -75,6 +85,8 @@ func desired(obj runtime.Object) any {
 		return o.Webhooks
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
 		return o.Webhooks
+	case *appsv1.Deployment:
+		return []any{o.Spec, o.Annotations}
 	case *corev1.PodTemplate:
 		return o.Template
 	case *discoveryv1.EndpointSlice:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +37,7 @@ func TestServer_Subresources(t *testing.T) {
 	config := apiservertest.Start(t).Config()
 	t.Run("scale", func(t *testing.T) { scale(t, config) })
 	t.Run("binding", func(t *testing.T) { bind(t, config) })
+	t.Run("status", func(t *testing.T) { status(t, config) })
 	t.Run("others", func(t *testing.T) { others(t, config) })
 }
 
@@ -42,6 +45,7 @@ func TestServer_SubresourcesInACluster(t *testing.T) {
 	config := controlplane.Shared(t).Config()
 	t.Run("scale", func(t *testing.T) { scale(t, config) })
 	t.Run("binding", func(t *testing.T) { bind(t, config) })
+	t.Run("status", func(t *testing.T) { status(t, config) })
 	t.Run("others", func(t *testing.T) { others(t, config) })
 }
 
@@ -156,6 +160,44 @@ func bind(t *testing.T, config *rest.Config) {
 	binding.Name, binding.Target.Name = "none", "first"
 	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want not found", err)
+	}
+}
+
+// status changes metadata through the subresource status, which ignores some of it.
+func status(t *testing.T, config *rest.Config) {
+	name := "status-" + rand.String(5)
+	mapper := mapperOf(t, config)
+	for typed, test := range map[string]struct{ spec, want string }{
+		"v1 Pod":                             {`containers: [{name: a, image: a}]`, "labels annotations 0 1"},
+		"v1 Service":                         {`ports: [{port: 80}]`, "labels annotations 1 1"},
+		"apps/v1 Deployment":                 {`selector: {matchLabels: {a: b}}, ` + template, "annotations 1 1"},
+		"storage.k8s.io/v1 VolumeAttachment": {`attacher: example.com, nodeName: a, source: {persistentVolumeName: a}`, "0 0"},
+	} {
+		t.Run(typed, func(t *testing.T) {
+			version, kind, _ := strings.Cut(typed, " ")
+			gvk := schema.FromAPIVersionAndKind(version, kind)
+			mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+			expect.NoError(t, err)
+			var resource dynamic.ResourceInterface = dynamic.NewForConfigOrDie(config).Resource(mapping.Resource)
+			if mapping.Scope == meta.RESTScopeNamespace {
+				resource = dynamic.NewForConfigOrDie(config).Resource(mapping.Resource).Namespace("default")
+			}
+			u := &unstructured.Unstructured{Object: *testobj.As[map[string]any](t, "spec: {"+test.spec+"}")}
+			u.SetGroupVersionKind(gvk)
+			u.SetName(name)
+			_, err = resource.Create(t.Context(), u, metav1.CreateOptions{})
+			expect.NoError(t, err)
+			u, err = resource.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"labels":"a"},"annotations":{"annotations":"a"},"finalizers":["example.com/a"],`+
+				`"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"a"}]},"spec":{"a":"b","attacher":"other"}}`), metav1.PatchOptions{}, "status")
+			expect.NoError(t, err)
+			got := slices.Concat(slices.Collect(maps.Keys(u.GetLabels())), slices.Collect(maps.Keys(u.GetAnnotations())), []string{fmt.Sprint(len(u.GetOwnerReferences())), fmt.Sprint(len(u.GetFinalizers()))})
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("got the metadata %q, want %q", got, test.want)
+			}
+			if attacher, _, _ := unstructured.NestedString(u.Object, "spec", "attacher"); attacher == "other" {
+				t.Error("the spec has changed")
+			}
+		})
 	}
 }
 
