@@ -104,25 +104,68 @@ func setMatchDefaults(m *admissionregistrationv1.MatchResources) {
 }
 
 // validateAdmission refuses the mistakes in configurations and policies with which a webhook or
-// a policy is never called, or always fails. A server refuses more of them
+// a policy is never called, or always fails, and values that do not exist. A server refuses more of them
 // (kubernetes/pkg/apis/admissionregistration/validation/validation.go).
 func validateAdmission(obj runtime.Object, expressions *environment.EnvSet) (errs field.ErrorList) {
-	at := field.NewPath("webhooks")
+	var hooks []webhook.WebhookAccessor
+	at, spec := field.NewPath("webhooks"), field.NewPath("spec")
 	switch o := obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		for i := range o.Webhooks {
-			errs = append(errs, validateWebhook(webhook.NewMutatingWebhookAccessor("", "", &o.Webhooks[i]), expressions, at.Index(i))...)
+			hooks = append(hooks, webhook.NewMutatingWebhookAccessor("", "", &o.Webhooks[i]))
+			errs = append(errs, supported(at.Index(i).Child("reinvocationPolicy"), *o.Webhooks[i].ReinvocationPolicy, reinvocations)...)
 		}
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
 		for i := range o.Webhooks {
-			errs = append(errs, validateWebhook(webhook.NewValidatingWebhookAccessor("", "", &o.Webhooks[i]), expressions, at.Index(i))...)
+			hooks = append(hooks, webhook.NewValidatingWebhookAccessor("", "", &o.Webhooks[i]))
 		}
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		return validateValidatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), field.NewPath("spec"))
+		return validateValidatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), spec)
 	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		return validateMutatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), field.NewPath("spec"))
+		return validateMutatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), spec)
+	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
+		errs = validateBinding(o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, spec)
+		at, actions := spec.Child("validationActions"), o.Spec.ValidationActions
+		if len(actions) == 0 {
+			errs = append(errs, field.Required(at, ""))
+		}
+		for i, a := range actions {
+			errs = append(errs, supported(at.Index(i), a, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit, admissionregistrationv1.Deny, admissionregistrationv1.Warn})...)
+		}
+		if slices.Contains(actions, admissionregistrationv1.Deny) && slices.Contains(actions, admissionregistrationv1.Warn) {
+			errs = append(errs, field.Invalid(at, actions, "must not contain both Deny and Warn"))
+		}
+	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
+		return validateBinding(o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, spec)
+	}
+	names := map[string]bool{}
+	for i, w := range hooks {
+		errs = append(errs, validateWebhook(w, expressions, at.Index(i))...)
+		if names[w.GetName()] {
+			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), w.GetName()))
+		}
+		names[w.GetName()] = true
 	}
 	return errs
+}
+
+var (
+	failures      = []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}
+	matches       = []admissionregistrationv1.MatchPolicyType{admissionregistrationv1.Equivalent, admissionregistrationv1.Exact}
+	reinvocations = []admissionregistrationv1.ReinvocationPolicyType{admissionregistrationv1.IfNeededReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy}
+	scopes        = []admissionregistrationv1.ScopeType{admissionregistrationv1.AllScopes, admissionregistrationv1.ClusterScope, admissionregistrationv1.NamespacedScope}
+	operations    = []admissionregistrationv1.OperationType{
+		admissionregistrationv1.OperationAll, admissionregistrationv1.Connect, admissionregistrationv1.Create, admissionregistrationv1.Delete, admissionregistrationv1.Update,
+	}
+	reasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
+)
+
+// supported returns an error for a value that does not exist.
+func supported[T ~string](at *field.Path, value T, all []T) field.ErrorList {
+	if slices.Contains(all, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at, value, all)}
 }
 
 func validateWebhook(w webhook.WebhookAccessor, expressions *environment.EnvSet, at *field.Path) field.ErrorList {
@@ -152,21 +195,29 @@ func validateWebhook(w webhook.WebhookAccessor, expressions *environment.EnvSet,
 	for i, r := range w.GetRules() {
 		errs = append(errs, validateRule(&r, at.Child("rules").Index(i))...)
 	}
-	labels := metav1validation.LabelSelectorValidationOptions{}
-	errs = append(errs, metav1validation.ValidateLabelSelector(w.GetNamespaceSelector(), labels, at.Child("namespaceSelector"))...)
-	errs = append(errs, metav1validation.ValidateLabelSelector(w.GetObjectSelector(), labels, at.Child("objectSelector"))...)
+	errs = append(errs, supported(at.Child("failurePolicy"), *w.GetFailurePolicy(), failures)...)
+	errs = append(errs, validateSelection(*w.GetMatchPolicy(), w.GetNamespaceSelector(), w.GetObjectSelector(), at)...)
 	if conditions := w.GetMatchConditions(); len(conditions) > 0 {
 		errs = append(errs, newCompiler(expressions, false).conditions(conditions, at.Child("matchConditions"))...)
 	}
 	return errs
 }
 
+func validateSelection(match admissionregistrationv1.MatchPolicyType, namespaces, objects *metav1.LabelSelector, at *field.Path) field.ErrorList {
+	labels := metav1validation.LabelSelectorValidationOptions{}
+	return slices.Concat(supported(at.Child("matchPolicy"), match, matches),
+		metav1validation.ValidateLabelSelector(namespaces, labels, at.Child("namespaceSelector")),
+		metav1validation.ValidateLabelSelector(objects, labels, at.Child("objectSelector")))
+}
+
 func validateRule(rule *admissionregistrationv1.RuleWithOperations, at *field.Path) (errs field.ErrorList) {
-	operations := make([]string, len(rule.Operations))
+	texts := make([]string, len(rule.Operations))
 	for i, o := range rule.Operations {
-		operations[i] = string(o)
+		texts[i] = string(o)
+		errs = append(errs, supported(at.Child("operations").Index(i), o, operations)...)
 	}
-	for name, values := range map[string][]string{"operations": operations, "apiGroups": rule.APIGroups, "apiVersions": rule.APIVersions, "resources": rule.Resources} {
+	errs = append(errs, supported(at.Child("scope"), *rule.Scope, scopes)...)
+	for name, values := range map[string][]string{"operations": texts, "apiGroups": rule.APIGroups, "apiVersions": rule.APIVersions, "resources": rule.Resources} {
 		if len(values) == 0 {
 			errs = append(errs, field.Required(at.Child(name), ""))
 		}
@@ -175,6 +226,38 @@ func validateRule(rule *admissionregistrationv1.RuleWithOperations, at *field.Pa
 		}
 	}
 	return errs
+}
+
+// validateMatch checks what policies and bindings match, which may be nil.
+func validateMatch(m *admissionregistrationv1.MatchResources, at *field.Path) (errs field.ErrorList) {
+	if m == nil {
+		return nil
+	}
+	for name, rules := range map[string][]admissionregistrationv1.NamedRuleWithOperations{"resourceRules": m.ResourceRules, "excludeResourceRules": m.ExcludeResourceRules} {
+		for i := range rules {
+			errs = append(errs, validateRule(&rules[i].RuleWithOperations, at.Child(name).Index(i))...)
+		}
+	}
+	return append(errs, validateSelection(*m.MatchPolicy, m.NamespaceSelector, m.ObjectSelector, at)...)
+}
+
+// validateBinding checks what both kinds of bindings have.
+func validateBinding(policy string, params *admissionregistrationv1.ParamRef, match *admissionregistrationv1.MatchResources, at *field.Path) field.ErrorList {
+	errs := validateMatch(match, at.Child("matchResources"))
+	if policy == "" {
+		errs = append(errs, field.Required(at.Child("policyName"), ""))
+	}
+	if params == nil {
+		return errs
+	}
+	at = at.Child("paramRef")
+	if (params.Name == "") == (params.Selector == nil) {
+		errs = append(errs, field.Required(at, "exactly one of name or selector is required"))
+	}
+	if params.ParameterNotFoundAction == nil {
+		return append(errs, field.Required(at.Child("parameterNotFoundAction"), ""))
+	}
+	return append(errs, supported(at.Child("parameterNotFoundAction"), *params.ParameterNotFoundAction, []admissionregistrationv1.ParameterNotFoundActionType{admissionregistrationv1.AllowAction, admissionregistrationv1.DenyAction})...)
 }
 
 // compiler compiles the expressions of one object.
@@ -221,20 +304,27 @@ func (c compiler) variables(variables []admissionregistrationv1.Variable, at *fi
 // policy checks what both kinds of policies have.
 func (c compiler) policy(
 	constraints *admissionregistrationv1.MatchResources, conditions []admissionregistrationv1.MatchCondition,
-	variables []admissionregistrationv1.Variable, at *field.Path,
+	variables []admissionregistrationv1.Variable, failure admissionregistrationv1.FailurePolicyType, at *field.Path,
 ) field.ErrorList {
 	errs := c.conditions(conditions, at.Child("matchConditions"))
 	errs = append(errs, c.variables(variables, at.Child("variables"))...)
-	if constraints == nil {
-		errs = append(errs, field.Required(at.Child("matchConstraints"), ""))
+	errs = append(errs, supported(at.Child("failurePolicy"), failure, failures)...)
+	if constraints == nil || len(constraints.ResourceRules) == 0 {
+		errs = append(errs, field.Required(at.Child("matchConstraints", "resourceRules"), ""))
 	}
-	return errs
+	return append(errs, validateMatch(constraints, at.Child("matchConstraints"))...)
 }
 
 func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, c compiler, at *field.Path) field.ErrorList {
-	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, at)
+	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, *spec.FailurePolicy, at)
+	if len(spec.Validations)+len(spec.AuditAnnotations) == 0 {
+		errs = append(errs, field.Required(at.Child("validations"), "validations or auditAnnotations must contain at least one item"))
+	}
 	for i, v := range spec.Validations {
 		at := at.Child("validations").Index(i)
+		if v.Reason != nil {
+			errs = append(errs, supported(at.Child("reason"), *v.Reason, reasons)...)
+		}
 		errs = append(errs, c.check(&validating.ValidationCondition{Expression: v.Expression}, at.Child("expression"))...)
 		if v.MessageExpression != "" {
 			errs = append(errs, c.check(&validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}, at.Child("messageExpression"))...)
@@ -247,8 +337,17 @@ func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionP
 }
 
 func validateMutatingPolicy(spec *admissionregistrationv1.MutatingAdmissionPolicySpec, c compiler, at *field.Path) field.ErrorList {
-	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, at)
+	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, *spec.FailurePolicy, at)
 	c.options.HasPatchTypes = true
+	errs = append(errs, supported(at.Child("reinvocationPolicy"), spec.ReinvocationPolicy, reinvocations)...)
+	if len(spec.Mutations) == 0 {
+		errs = append(errs, field.Required(at.Child("mutations"), ""))
+	}
+	if m := spec.MatchConstraints; m != nil && slices.ContainsFunc(m.ResourceRules, func(r admissionregistrationv1.NamedRuleWithOperations) bool {
+		return slices.Contains(r.Operations, admissionregistrationv1.Delete)
+	}) {
+		errs = append(errs, field.Invalid(at.Child("matchConstraints", "resourceRules"), admissionregistrationv1.Delete, "a policy cannot change what is deleted"))
+	}
 	for i, m := range spec.Mutations {
 		at := at.Child("mutations").Index(i)
 		switch {
