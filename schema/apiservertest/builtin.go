@@ -13,7 +13,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -308,7 +307,7 @@ func (strategy) Canonicalize(obj runtime.Object) { setDefaults(obj) }
 
 func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return append(
-		validation.ValidateObjectMetaAccessor(obj.(metav1.Object), s.namespaced, func(name string, _ bool) []string { return content.IsPathSegmentName(name) }, field.NewPath("metadata")),
+		validation.ValidateObjectMetaAccessor(obj.(metav1.Object), s.namespaced, nameOf(s.kind.Kind), field.NewPath("metadata")),
 		validateAdmission(obj, s.expressions)...)
 }
 

@@ -9,6 +9,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,6 +68,17 @@ var generated = []string{
 	"MutatingWebhookConfiguration", "NetworkPolicy", "Pod", "PodDisruptionBudget", "PodTemplate", "PriorityClass",
 	"PriorityLevelConfiguration", "ReplicaSet", "ReplicationController", "ResourceSlice", "StatefulSet",
 	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+}
+
+// nameOf returns what checks the names of a built-in kind (kubernetes/pkg/apis, ValidateObjectMeta).
+func nameOf(kind string) validation.ValidateNameFunc {
+	switch kind {
+	case "Namespace", "Service", "StatefulSet":
+		return validation.NameIsDNSLabel
+	case "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle", "Event", "IPAddress", "PodDisruptionBudget", "Role", "RoleBinding":
+		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
+	}
+	return validation.NameIsDNSSubdomain
 }
 
 // keptMetadata has, for built-in kinds, the path of the metadata that the status subresource does not change

@@ -3,9 +3,11 @@ package apiservertest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,6 +96,8 @@ func TestServer_GenerationInACluster(t *testing.T) {
 
 func generation(t *testing.T, config *rest.Config) {
 	mapper, client := mapperOf(t, config), dynamic.NewForConfigOrDie(config)
+	labels := []string{"Namespace", "Service", "StatefulSet"}
+	anyName := []string{"PodDisruptionBudget", "Role"}
 	for _, k := range builtInKinds {
 		t.Run(k.kind, func(t *testing.T) {
 			var version, kind string
@@ -108,6 +112,12 @@ func generation(t *testing.T, config *rest.Config) {
 			u := &unstructured.Unstructured{Object: *testobj.As[map[string]any](t, k.object)}
 			u.SetAPIVersion(version)
 			u.SetKind(kind)
+			for name, want := range map[string]bool{"A": slices.Contains(anyName, kind), "a.b": !slices.Contains(labels, kind)} {
+				u.SetName(name)
+				if _, err := resource.Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); (err == nil) != want || err != nil && !apierrors.IsInvalid(err) {
+					t.Errorf("the name %s: got %v, want that it is valid: %t", name, err, want)
+				}
+			}
 			u.SetName("generation")
 			u, err = resource.Create(t.Context(), u, metav1.CreateOptions{})
 			expect.NoError(t, err)
