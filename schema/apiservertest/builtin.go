@@ -308,12 +308,24 @@ func (strategy) Canonicalize(obj runtime.Object) { setDefaults(obj) }
 func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return append(
 		validation.ValidateObjectMetaAccessor(obj.(metav1.Object), s.namespaced, nameOf(s.kind.Kind), field.NewPath("metadata")),
-		validateAdmission(obj, s.expressions)...)
+		s.validate(obj)...)
 }
 
 // ValidateUpdate leaves the metadata to rest.ValidateUpdate.
 func (s strategy) ValidateUpdate(_ context.Context, obj, _ runtime.Object) field.ErrorList {
-	return validateAdmission(obj, s.expressions)
+	return s.validate(obj)
+}
+
+// validate checks what both a new and a changed object need.
+func (s strategy) validate(obj runtime.Object) field.ErrorList {
+	errs := validateAdmission(obj, s.expressions)
+	for i, name := range obj.(metav1.Object).GetFinalizers() {
+		short := !strings.Contains(name, "/") && !slices.Contains([]string{string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}, name)
+		if short && s.kind.Kind != "Event" && !slices.Contains(shortFinalizers, s.kind.Group) {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
 }
 
 // fieldOf returns a field of an object, or the zero Value.

@@ -81,6 +81,10 @@ func nameOf(kind string) validation.ValidateNameFunc {
 	return validation.NameIsDNSSubdomain
 }
 
+// shortFinalizers are the groups of Kubernetes whose objects may have a finalizer without a domain
+// (kubernetes/pkg/apis, where ValidateObjectMeta is that of apimachinery).
+var shortFinalizers = []string{"admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy"}
+
 // keptMetadata has, for built-in kinds, the path of the metadata that the status subresource does not change
 // (kubernetes/pkg/registry, PrepareForUpdate and GetResetFields of the strategies for status).
 var keptMetadata = map[string][]any{

@@ -119,9 +119,19 @@ func generation(t *testing.T, config *rest.Config) {
 				}
 			}
 			u.SetName("generation")
+			u.SetFinalizers([]string{"short"})
+			want := slices.Contains([]string{"admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy"}, mapping.GroupVersionKind.Group)
+			if _, err := resource.Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); (err == nil) != want || err != nil && !apierrors.IsInvalid(err) {
+				t.Errorf("a finalizer without a domain: got %v, want that it is valid: %t", err, want)
+			}
+			u.SetFinalizers(nil)
 			u, err = resource.Create(t.Context(), u, metav1.CreateOptions{})
 			expect.NoError(t, err)
 			got := fmt.Sprint(u.GetGeneration())
+			short := []byte(`{"metadata":{"finalizers":["short"]}}`)
+			if _, err := resource.Patch(t.Context(), u.GetName(), types.MergePatchType, short, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}); (err == nil) != want || err != nil && !apierrors.IsInvalid(err) {
+				t.Errorf("a new finalizer without a domain: got %v, want that it is valid: %t", err, want)
+			}
 			for _, patch := range []string{k.patch, "metadata: {labels: {c: d}}", "metadata: {annotations: {c: d}}"} {
 				text, err := yaml.YAMLToJSON([]byte(patch))
 				expect.NoError(t, err)
