@@ -23,7 +23,8 @@ type Access struct {
 	Missing []Role
 	// Unused has the granted rules that no request needed, one for each verb, resource and name, as far as they cannot
 	// be joined. If several rules allow a request, it needs the narrowest one. The subresource finalizers is never
-	// unused: clusters that enforce permissions on owner references need it.
+	// unused: clusters that enforce permissions on owner references need it. A rule is used, too, if an expression of a
+	// policy or webhook has found that it allows something.
 	Unused []Role
 	// Sufficient has, for each role, the rules that were needed. A wildcard is replaced by what it was used for.
 	Sufficient []Role

@@ -90,10 +90,10 @@
 //
 // Clients can create, list, watch, patch and apply the stable kinds of Kubernetes, such as
 // Namespaces, Secrets, Pods, Deployments, Events and Leases, with metadata, generation, status and
-// field selectors as in a cluster. They are served without the watch cache, and are neither validated nor
-// defaulted, because that code is in kube-apiserver itself, not in its libraries. There are
-// exceptions: webhook configurations and policies are defaulted, and their expressions are checked;
-// stringData of a Secret becomes data; a new Node has the taint not-ready; and deleting a namespace
+// field selectors as in a cluster. They are served without the watch cache. Beyond metadata, they are neither validated
+// nor defaulted, because that code is in kube-apiserver itself, not in its libraries. There are
+// exceptions: webhook configurations and policies are defaulted, and their expressions, rules and enumerated values
+// are checked; stringData of a Secret becomes data; a new Node has the taint not-ready; and deleting a namespace
 // deletes its contents.
 //
 // Types that a program adds to client-go's scheme.Scheme are served by their CRDs only. If an
@@ -105,6 +105,10 @@
 //   - Only the controllers of CRDs and namespaces run: no schedulers, no kubelets, and no garbage
 //     collector. A deleted Pod is gone at once, even if it is bound to a node, and so is a deleted
 //     Job, whose Pods a cluster orphans by default.
+//   - An update may change fields of built-in kinds that are immutable in a cluster, such as the roleRef of a binding or the
+//     selector of a Deployment. Names of Jobs and CronJobs are not limited to 63 and 52 characters, claims and volumes get
+//     no finalizers, and Jobs no labels.
+//   - Names, messages and duplicates in webhook configurations and policies are not checked, except names of webhooks.
 //   - Quotas, aggregation and the group authentication.k8s.io are missing. Without [RBAC], every
 //     request is allowed.
 //   - Built-in kinds have no subresources except status, scale and pods/binding. They have no

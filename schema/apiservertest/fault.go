@@ -28,7 +28,7 @@ type Fault struct {
 	// Delay is the time until the answer. Until then, the server does nothing.
 	Delay time.Duration
 	// Done means that the server does what is requested, and that only its answer is replaced. It does not apply to
-	// watches.
+	// watches. Otherwise, [Server.Access] does not know of the request.
 	Done bool
 	// Err is the answer, such as apierrors.NewConflict. If it is nil, the client gets no answer, because the connection
 	// breaks. Clients of client-go try again by themselves after a GET without an answer, and after an error with

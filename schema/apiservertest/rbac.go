@@ -131,6 +131,16 @@ func (r *rbacAuthorizer) authorizeAndRemember(ctx context.Context, a authorizer.
 	return decision, reason, err
 }
 
+// authorizeForPolicy remembers what an expression of a policy or webhook finds allowed, because it might refuse the request
+// otherwise. It does not remember the rest, which the expression may want to be refused.
+func (r *rbacAuthorizer) authorizeForPolicy(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	decision, reason, err := r.authorize(ctx, a)
+	if decision == authorizer.DecisionAllow {
+		r.remember(a.GetUser(), requestOf(a))
+	}
+	return decision, reason, err
+}
+
 func (r *rbacAuthorizer) remember(u user.Info, asks request) {
 	if isAdmin(u) {
 		return

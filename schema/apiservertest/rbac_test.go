@@ -304,6 +304,32 @@ func TestAccess_NotGrantedAnymore(t *testing.T) {
 	}
 }
 
+// A rule that a policy demands is used.
+func TestAccess_OfAPolicy(t *testing.T) {
+	s := apiservertest.Start(t, apiservertest.RBAC(), apiservertest.Manifests([]byte(`
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: operator}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [create, tag]}]}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: operator}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: operator}, subjects: [{kind: ServiceAccount, name: operator, namespace: system}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: tags}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "['tag', 'own'].exists(v, authorizer.group('').resource('configmaps').check(v).allowed())"}]
+---
+{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: tags}, spec: {policyName: tags, validationActions: [Deny]}}
+`)))
+	_, err := operatorClient(t, s).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	got, err := s.Access(operatorUser)
+	expect.NoError(t, err)
+	want := apiservertest.Access{Sufficient: []apiservertest.Role{{Kind: "ClusterRole", Name: "operator", Rules: []rbacv1.PolicyRule{rule("", "configmaps", "", "create", "tag")}}}}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // The garbage collector may remove references of a role that it may not write.
 func TestRBAC_EscalationByUpdate(t *testing.T) {
 	s := apiservertest.Start(t, apiservertest.RBAC(), apiservertest.Manifests([]byte(operatorRoles), []byte(`

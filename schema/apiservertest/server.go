@@ -222,7 +222,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 	config.SharedInformerFactory = informers.NewSharedInformerFactory(kube, 10*time.Minute)
 	if rbac {
 		s.rbac = newAuthorizer(config.SharedInformerFactory.Rbac().V1())
-		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorize) // what policies check is not remembered
+		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorizeForPolicy)
 	}
 	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, kube, dynamicClient,
 		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, services{s}))
