@@ -68,7 +68,7 @@ func TestProduction_Commands(t *testing.T) {
 
 	ended := make(chan error, 1)
 	ctx := klog.NewContext(t.Context(), logr.Discard()) // what it misses while it is uninstalled
-	fast := replica.Authority(webhookauthority.PropagationDelay(time.Second), webhookauthority.Interval(time.Second))
+	fast := replica.Authority(webhookauthority.PropagationDelay(time.Second))
 	go func() { ended <- pizza.Run(ctx, c.Config(), listener, endpoint, pizza.Replica(fast)) }()
 	t.Cleanup(func() { expect.NoError(t, <-ended) })
 	pizzaYAML := "apiVersion: restaurant.programming-kubernetes.info/v1alpha1\nkind: Pizza\nmetadata: {name: margherita, namespace: default}\nspec: {toppings: []}\n"

@@ -193,7 +193,7 @@ func TestReplicas_OneWritesEachServes(t *testing.T) {
 	expect.NoError(t, err)
 	ready := func(name, lease, deadline string) *replica {
 		r := c.startReplica(t, name, "--leader-elect-lease-duration="+lease, "--leader-elect-renew-deadline="+deadline, "--leader-elect-retry-period=1s",
-			"--ca-interval=1s", "--ca-settle=1s")
+			"--ca-settle=2s")
 		expect.Eventually(t, func() error { _, err := r.get("/readyz"); return err })
 		return r
 	}

@@ -50,7 +50,7 @@ func TestRun_WithoutCluster(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() {
 		stopped <- pizza.Run(ctx, server.Config(), listener, endpoint, pizza.LeaderElection(lease),
-			pizza.Replica(webhookreplica.Server(webhook.ShutdownDelay(0)), webhookreplica.Authority(authority.Interval(time.Second))))
+			pizza.Replica(webhookreplica.Server(webhook.ShutdownDelay(0)), webhookreplica.Authority(authority.PropagationDelay(2*time.Second))))
 	}()
 	stop := sync.OnceValue(func() error { cancel(); return <-stopped })
 	t.Cleanup(func() { _ = stop() })

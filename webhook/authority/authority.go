@@ -69,22 +69,20 @@ var _ webhook.Certificates = (*Authority)(nil)
 func New(config *rest.Config, namespace, name string, hosts []string, opts ...Option) (*Authority, error) {
 	a := &Authority{
 		policy: policy{
-			name:         name,
-			caLifetime:   90 * 24 * time.Hour,
-			leafLifetime: 24 * time.Hour,
+			name:       name,
+			caLifetime: 90 * 24 * time.Hour,
 		},
 		namespace:        namespace,
 		hosts:            slices.Clone(hosts),
-		interval:         5 * time.Second,
 		propagationDelay: time.Minute,
 		used:             rate.Sometimes{First: 10, Interval: time.Minute},
 	}
 	for _, opt := range opts {
 		opt(a)
 	}
-	if a.rotateAfter == 0 {
-		a.rotateAfter = a.caLifetime / 2
-	}
+	a.rotateAfter = cmp.Or(a.rotateAfter, a.caLifetime/2)
+	a.leafLifetime = cmp.Or(a.leafLifetime, min(24*time.Hour, a.caLifetime/8))
+	a.interval = cmp.Or(a.interval, min(5*time.Second, max(time.Second/2, a.propagationDelay/2)))
 	a.writes = rate.NewLimiter(rate.Every(a.interval), 20)
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // Run limits its own writes
@@ -112,13 +110,13 @@ func (a *Authority) validate() (errs []error) {
 			errs = append(errs, fmt.Errorf("host %q, expected a DNS name or an IP address", host))
 		}
 	}
-	if min(a.caLifetime, a.rotateAfter, a.leafLifetime, a.interval) <= 0 || a.propagationDelay < 0 {
-		errs = append(errs, fmt.Errorf("CALifetime %s, RotateAfter %s, CertificateLifetime %s, Interval %s and PropagationDelay %s: expected positive durations",
-			a.caLifetime, a.rotateAfter, a.leafLifetime, a.interval, a.propagationDelay))
+	if min(a.caLifetime, a.rotateAfter) <= 0 || a.propagationDelay < 0 {
+		errs = append(errs, fmt.Errorf("CALifetime %s, RotateAfter %s and PropagationDelay %s: expected positive durations",
+			a.caLifetime, a.rotateAfter, a.propagationDelay))
 	}
 	if a.caLifetime-a.rotateAfter < a.propagationDelay+4*a.interval {
-		errs = append(errs, fmt.Errorf("RotateAfter %s with CALifetime %s: expected a difference of at least four times the Interval of %s plus the PropagationDelay of %s",
-			a.rotateAfter, a.caLifetime, a.interval, a.propagationDelay))
+		errs = append(errs, fmt.Errorf("RotateAfter %s with CALifetime %s: expected a difference of at least %s, the PropagationDelay of %s and four reads of the Secret",
+			a.rotateAfter, a.caLifetime, a.propagationDelay+4*a.interval, a.propagationDelay))
 	}
 	return errs
 }

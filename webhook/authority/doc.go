@@ -46,9 +46,8 @@
 //   - The Secret cannot be read or written. The replicas renew their certificates by the CA that
 //     they know, until that CA expires. A replica that starts meanwhile serves with what it can
 //     read.
-//   - The Secret is missing or broken, and no replica remembers its content. After a wait of a
-//     little more than an [Interval], at most ten seconds, a new CA is created, whose bundle all
-//     registrations then need. The same applies if another CA was written while no replica could
+//   - The Secret is missing or broken, and no replica remembers its content. After a wait of
+//     six seconds, a new CA is created, whose bundle all registrations then need. The same applies if another CA was written while no replica could
 //     reach the API server.
 //
 // # Log, Events and metrics
@@ -74,8 +73,7 @@
 //
 // A change that repeats many times is logged less often, with the number of repetitions in "times".
 // Errors of the API server are logged too, and so are registrations that lack the next CA for ten
-// times the sum of [PropagationDelay] and [Interval]; the rotation waits for them until the current
-// CA expires.
+// times [PropagationDelay] and a little more; the rotation waits for them until the current CA expires.
 //
 // # Removing a CA
 //
@@ -85,7 +83,7 @@
 // # Permissions and security
 //
 // The service account needs the permissions of [PolicyRules]; without watch, changes are seen after
-// an [Interval]. The Secret must not be immutable, and may have any type; a new one has the type
+// five seconds. The Secret must not be immutable, and may have any type; a new one has the type
 // kubernetes.io/tls. Other keys and metadata are preserved. A user who can read the Secret can
 // impersonate the webhooks to the API server.
 //

@@ -26,6 +26,12 @@ const (
 	start = 12 * time.Second
 )
 
+// Interval sets how often the Secret is read, so that a test of days takes milliseconds.
+func Interval(d time.Duration) Option { return func(a *Authority) { a.interval = d } }
+
+// CertificateLifetime sets the lifetime of serving certificates.
+func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a.leafLifetime = d } }
+
 // running is an authority with default times, for pizza.ns.svc, and the lines that it logs.
 type running struct {
 	*Authority

@@ -11,22 +11,16 @@ type Option func(*Authority)
 
 // CALifetime sets the lifetime of a CA, which API servers trust until it expires, even after a
 // rotation. The default is 90 days. CALifetime must exceed [RotateAfter] by at least the time for a
-// rotation, [PropagationDelay] plus four times [Interval].
+// rotation, [PropagationDelay] plus four times the time between two reads of the Secret.
+//
+// Serving certificates are valid for a day, or for an eighth of CALifetime if that is shorter, and
+// are renewed after half of that time.
 func CALifetime(d time.Duration) Option { return func(a *Authority) { a.caLifetime = d } }
 
 // RotateAfter sets the age at which a rotation to the next CA begins. The default is half of
 // [CALifetime]. A rotation begins earlier if the CA, which another program may have created, has
 // reached half of its own lifetime.
 func RotateAfter(d time.Duration) Option { return func(a *Authority) { a.rotateAfter = d } }
-
-// CertificateLifetime sets the lifetime of serving certificates, which are renewed after half of
-// it. The default is one day.
-func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a.leafLifetime = d } }
-
-// Interval sets how often the Secret is read, in addition to reads after watch events. After a
-// failure, the next read follows within five seconds. The timeout of requests is the interval, but at least 15
-// seconds. The default is five seconds.
-func Interval(d time.Duration) Option { return func(a *Authority) { a.interval = d } }
 
 // BundlePropagated sets a function that returns nil when every registration has the certificates of
 // the CA bundle. The next CA becomes the current CA only after the function has returned nil for
@@ -42,6 +36,9 @@ func BundlePropagated(propagated func(bundle []byte) error) Option {
 // serves with it, because API servers see a changed registration through a watch, after some time.
 // The delay begins again when a replica restarts. The default is one minute. Zero is only for
 // tests.
+//
+// The Secret is read after watch events, and every five seconds, or twice in PropagationDelay if that is
+// shorter, but not more often than every half second.
 func PropagationDelay(d time.Duration) Option { return func(a *Authority) { a.propagationDelay = d } }
 
 // PolicyRules returns the minimal rules of a Role for an authority, in the namespace of the

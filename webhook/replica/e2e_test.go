@@ -265,7 +265,7 @@ func (c *town) start(t *testing.T, hooks *registration.Webhooks, opts ...replica
 		defer close(ended)
 		result = replica.Run(ctx, c.config, l, hooks, append([]replica.Option{
 			replica.Server(webhook.ShutdownDelay(300 * time.Millisecond)),
-			replica.Authority(authority.Interval(time.Second), authority.PropagationDelay(time.Second)),
+			replica.Authority(authority.PropagationDelay(time.Second)),
 		}, opts...)...)
 	}()
 	stop = func() error { cancel(); <-ended; return result }

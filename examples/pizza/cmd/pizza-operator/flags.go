@@ -30,9 +30,9 @@ type options struct {
 	leaderElect bool
 	lease       pizza.Lease
 
-	certFile, keyFile, caFile                  string
-	caLifetime, caRotateAfter, caInterval      time.Duration
-	caSettle, certLifetime, delay, drainWithin time.Duration
+	certFile, keyFile, caFile           string
+	caLifetime, caRotateAfter, caSettle time.Duration
+	delay, drainWithin                  time.Duration
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet) {
@@ -47,8 +47,6 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 
 	fs.DurationVar(&o.caLifetime, "ca-lifetime", 0, "How long a CA is valid that the operator makes. It is in the Secret "+pizza.Name+"-webhook in --namespace. "+byDefault)
 	fs.DurationVar(&o.caRotateAfter, "ca-rotate-after", 0, "The age at which a CA is followed by the next one. "+byDefault)
-	fs.DurationVar(&o.certLifetime, "certificate-lifetime", 0, "How long a certificate of that CA is valid. "+byDefault)
-	fs.DurationVar(&o.caInterval, "ca-interval", 0, "How often to look at the Secret. "+byDefault)
 	fs.DurationVar(&o.caSettle, "ca-settle", 0, "How long to wait, before a next CA is used, until each API server trusts it. "+byDefault)
 	fs.StringVar(&o.certFile, "tls-cert-file", "", "File with the x509 certificate for HTTPS, followed by its chain if there is one. It is read again when it changes. Without it, the operator makes its certificates.")
 	fs.StringVar(&o.keyFile, "tls-private-key-file", "", "File with the private key of --tls-cert-file.")
@@ -101,8 +99,7 @@ func (o *options) validate() error {
 		return errors.New("--tls-cert-file, --tls-private-key-file and --ca-file belong together: give all three, or none")
 	}
 	for name, d := range map[string]time.Duration{
-		"ca-lifetime": o.caLifetime, "ca-rotate-after": o.caRotateAfter, "certificate-lifetime": o.certLifetime,
-		"ca-interval": o.caInterval, "ca-settle": o.caSettle,
+		"ca-lifetime": o.caLifetime, "ca-rotate-after": o.caRotateAfter, "ca-settle": o.caSettle,
 	} {
 		switch {
 		case d < 0:
@@ -153,8 +150,6 @@ func (o *options) authority() (opts []authority.Option) {
 	}
 	add(authority.CALifetime, o.caLifetime)
 	add(authority.RotateAfter, o.caRotateAfter)
-	add(authority.CertificateLifetime, o.certLifetime)
-	add(authority.Interval, o.caInterval)
 	add(authority.PropagationDelay, o.caSettle)
 	return opts
 }

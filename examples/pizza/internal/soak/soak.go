@@ -29,7 +29,7 @@ func (r *Report) String() string {
 
 // flags make everything happen within seconds that takes months otherwise.
 var flags = []string{
-	"--ca-rotate-after=3s", "--ca-lifetime=60s", "--certificate-lifetime=8s", "--ca-interval=1s", "--ca-settle=1s",
+	"--ca-rotate-after=3s", "--ca-lifetime=60s", "--ca-settle=1s",
 	"--shutdown-delay=1s", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s",
 }
 

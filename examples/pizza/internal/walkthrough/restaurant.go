@@ -54,10 +54,10 @@ func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
 	// The embedded server learns of a change at once, and shares the processors with kubectl. A replica that
 	// was stopped for three times the interval does not rotate the CA when the Secret is deleted.
 	r := &Restaurant{Guest: menu.Guest{Kubectl: kubectl}, binary: binary, many: 500}
-	pace := []string{"--ca-interval=1s", "--ca-settle=2s", "--shutdown-delay=1s"} // a demo is short
+	pace := []string{"--ca-settle=2s", "--shutdown-delay=1s"} // a demo is short
 	if _, embedded := cp.(*Embedded); embedded {
 		r.many = 100
-		pace = []string{"--ca-interval=500ms", "--ca-settle=300ms", "--shutdown-delay=100ms", "--drain-timeout=100ms"}
+		pace = []string{"--ca-settle=300ms", "--shutdown-delay=100ms", "--drain-timeout=100ms"}
 	}
 	config := cp.Config()
 	config.NegotiatedSerializer = scheme.Codecs
