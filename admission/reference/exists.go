@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -203,16 +202,12 @@ func (c *checker) find(ctx context.Context, from string, questions []*question) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	var taken atomic.Int64
-	var wg sync.WaitGroup
-	for range min(requestConcurrency, len(slow)) {
-		wg.Go(func() {
-			for i := int(taken.Add(1)) - 1; i < len(slow); i = int(taken.Add(1)) - 1 {
-				c.decide(ctx, from, slow[i])
-			}
-		})
+	var group errgroup.Group
+	group.SetLimit(requestConcurrency)
+	for _, q := range slow {
+		group.Go(func() error { c.decide(ctx, from, q); return nil })
 	}
-	wg.Wait()
+	_ = group.Wait()
 }
 
 // decide answers one question. A forbidden target is not looked up, because neither the answer

@@ -278,16 +278,19 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 }
 
 func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	meta, before := obj.(metav1.Object), old.DeepCopyObject().(metav1.Object)
+	meta := obj.(metav1.Object)
 	if s.status {
-		fieldOf(obj, "Spec").Set(fieldOf(old.DeepCopyObject(), "Spec"))
-		switch kept := keptMetadata[s.kind.Kind]; {
-		case len(kept) == 1:
-			metav1.ResetObjectMetaForStatus(meta, before)
-		case s.kind.Kind == "Deployment":
+		stored := old.DeepCopyObject()
+		before := stored.(metav1.Object)
+		fieldOf(obj, "Spec").Set(fieldOf(stored, "Spec"))
+		switch path := keptMetadata[s.kind.Kind]; {
+		case path == nil:
+		case path[len(path)-1] == "labels":
 			meta.SetLabels(before.GetLabels())
-		case s.kind.Kind == "Pod":
+		case path[len(path)-1] == "ownerReferences":
 			meta.SetOwnerReferences(before.GetOwnerReferences())
+		default:
+			metav1.ResetObjectMetaForStatus(meta, before)
 		}
 		return
 	}
@@ -298,7 +301,7 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 		namespace.Spec.Finalizers = old.(*corev1.Namespace).Spec.Finalizers
 	}
 	if slices.Contains(generated, s.kind.Kind) && !apiequality.Semantic.DeepEqual(desired(obj), desired(old)) {
-		meta.SetGeneration(before.GetGeneration() + 1)
+		meta.SetGeneration(old.(metav1.Object).GetGeneration() + 1)
 	}
 }
 

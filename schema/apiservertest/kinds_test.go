@@ -112,26 +112,30 @@ func generation(t *testing.T, config *rest.Config) {
 			u := &unstructured.Unstructured{Object: *testobj.As[map[string]any](t, k.object)}
 			u.SetAPIVersion(version)
 			u.SetKind(kind)
+			create := func() error {
+				_, err := resource.Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+				return err
+			}
+			isValid := func(what string, want bool, err error) {
+				if (err == nil) != want || err != nil && !apierrors.IsInvalid(err) {
+					t.Errorf("%s: got %v, want that it is valid: %t", what, err, want)
+				}
+			}
 			for name, want := range map[string]bool{"A": slices.Contains(anyName, kind), "a.b": !slices.Contains(labels, kind)} {
 				u.SetName(name)
-				if _, err := resource.Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); (err == nil) != want || err != nil && !apierrors.IsInvalid(err) {
-					t.Errorf("the name %s: got %v, want that it is valid: %t", name, err, want)
-				}
+				isValid("the name "+name, want, create())
 			}
 			u.SetName("generation")
 			u.SetFinalizers([]string{"short"})
 			want := slices.Contains([]string{"admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy"}, mapping.GroupVersionKind.Group)
-			if _, err := resource.Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); (err == nil) != want || err != nil && !apierrors.IsInvalid(err) {
-				t.Errorf("a finalizer without a domain: got %v, want that it is valid: %t", err, want)
-			}
+			isValid("a finalizer without a domain", want, create())
 			u.SetFinalizers(nil)
 			u, err = resource.Create(t.Context(), u, metav1.CreateOptions{})
 			expect.NoError(t, err)
 			got := fmt.Sprint(u.GetGeneration())
 			short := []byte(`{"metadata":{"finalizers":["short"]}}`)
-			if _, err := resource.Patch(t.Context(), u.GetName(), types.MergePatchType, short, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}); (err == nil) != want || err != nil && !apierrors.IsInvalid(err) {
-				t.Errorf("a new finalizer without a domain: got %v, want that it is valid: %t", err, want)
-			}
+			_, err = resource.Patch(t.Context(), u.GetName(), types.MergePatchType, short, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			isValid("a new finalizer without a domain", want, err)
 			for _, patch := range []string{k.patch, "metadata: {labels: {c: d}}", "metadata: {annotations: {c: d}}"} {
 				text, err := yaml.YAMLToJSON([]byte(patch))
 				expect.NoError(t, err)

@@ -91,11 +91,11 @@ func becomes(name, before, now string) string {
 func defaultText(before, now any) string {
 	switch {
 	case before == nil:
-		return "it has the default " + exact(now) + " now"
+		return replaced("default", "", exact(now))
 	case now == nil:
 		return "the default " + exact(before) + " is removed"
 	}
-	return "the default " + exact(before) + " is now " + exact(now)
+	return replaced("default", exact(before), exact(now))
 }
 
 // boundText is the value of a bound.
