@@ -212,8 +212,9 @@ type victim struct {
 	more    atomic.Int64 // what an attack should go on for
 }
 
-// newVictim starts a victim with a memory limit in MiB. In a cgroup, it has the limit from there, and
-// GOMEMLIMIT otherwise.
+// newVictim starts a victim for a container with a memory limit in MiB. In a cgroup, it has the limit from
+// there, and otherwise a GOMEMLIMIT of 90 %, as docs/running-in-production.md recommends: Go may exceed it
+// for a short time.
 func newVictim(t *testing.T, limit int, cgroup string) *victim {
 	t.Helper()
 	ca, clients := webhooktest.NewCA(t, "of the server"), webhooktest.NewCA(t, "of clients")
@@ -227,7 +228,7 @@ func newVictim(t *testing.T, limit int, cgroup string) *victim {
 	self, err := os.Executable()
 	expect.NoError(t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), victimDir+"="+dir, fmt.Sprintf("GOMEMLIMIT=%dMiB", limit))
+	cmd.Env = append(os.Environ(), victimDir+"="+dir, fmt.Sprintf("GOMEMLIMIT=%dKiB", limit<<10*9/10))
 	if cgroup != "" {
 		cmd = exec.Command("/bin/sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$1"`, cgroup, self)
 		cmd.Env = append(os.Environ(), victimDir+"="+dir, "GOMEMLIMIT=off")
