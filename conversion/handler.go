@@ -171,6 +171,7 @@ func (h *handler) convertInParallel(ctx context.Context, req *review.Request, pa
 		c, o := h.registry.newConverter(), &object{}
 		for i := int(taken.Add(1)) - 1; i < len(parts); i = int(taken.Add(1)) - 1 {
 			p := &parts[i]
+			p.text = req.Piece(len(p.list) + len(p.list)/8)
 			h.convertPart(ctx, c, o, p, to)
 			if p.err == nil {
 				p.err = req.Take(max(0, len(p.text)-len(p.list)-len(p.list)/4))
@@ -206,7 +207,6 @@ func (h *handler) convertPart(ctx context.Context, c *converter, o *object, p *p
 	c.object = o
 	defer c.recovered(ctx, to, &p.err)
 	p.err = errors.New("a conversion function called runtime.Goexit") // unless this function returns
-	p.text = make([]byte, 0, len(p.list)+len(p.list)/8)
 	cursor := rawjson.NewCursor(p.list)
 	for more := true; more; more = cursor.Next('[') {
 		o.parse(&c.arena, h.registry.metadata, &cursor)

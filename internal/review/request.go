@@ -208,3 +208,11 @@ func (req *Request) Begin() []byte {
 	b = rawjson.AppendQuote(append(b, `,"apiVersion":`...), req.APIVersion)
 	return append(b, `,"response":`...)
 }
+
+// Piece returns an empty buffer with room for n bytes, for one of Pieces.
+func (req *Request) Piece(n int) []byte {
+	if b, _ := req.protocol.pieces.Get().(*[]byte); b != nil && cap(*b) >= n {
+		return (*b)[:0]
+	}
+	return make([]byte, 0, n)
+}

@@ -35,6 +35,7 @@ type Protocol struct {
 	InParts bool
 
 	apiVersions []string
+	pieces      *sync.Pool // of *[]byte, that have been written
 }
 
 // Handler serves the protocol. All handlers of the process share the memory for reviews.
@@ -50,6 +51,7 @@ func (p Protocol) Handler() http.Handler { return p.handler(process()) }
 //     HTTP error.
 func (p Protocol) handler(m *memory) http.Handler {
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
+	p.pieces = &sync.Pool{}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req, _ := pool.Get().(*Request)
@@ -57,9 +59,10 @@ func (p Protocol) handler(m *memory) http.Handler {
 			req = &Request{}
 		}
 		*req = Request{protocol: &p, account: account{memory: m}, body: req.body[:0], response: req.response[:0]}
+		written := false
 		defer func() {
 			req.give(req.size.Load())
-			if max(cap(req.body), cap(req.response)) <= Small+Small/4 {
+			if written && max(cap(req.body), cap(req.response)) <= Small+Small/4 {
 				pool.Put(req)
 			}
 		}()
@@ -76,7 +79,14 @@ func (p Protocol) handler(m *memory) http.Handler {
 			return
 		}
 		req.response = append(end, '}')
-		writeJSON(w, http.StatusOK, req.Pieces, req.response)
+		if written = writeJSON(w, http.StatusOK, req.Pieces, req.response) == nil; !written {
+			return // the server may still read the buffers (net/http's writeDataFromHandler)
+		}
+		for _, piece := range req.Pieces {
+			if cap(piece) <= Small+Small/4 {
+				p.pieces.Put(&piece)
+			}
+		}
 	})
 }
 
@@ -99,7 +109,7 @@ func (req *Request) fail(w http.ResponseWriter, r *http.Request, err error) {
 		klog.FromContext(ctx).Info("Webhook request failed", "err", logtext.Error(err), "review", p.Kind, "path", logtext.Text(r.URL.Path), "uid", logtext.Text(string(req.UID)))
 	}
 	if inProtocol {
-		writeJSON(w, http.StatusOK, nil, append(append(req.Begin(), p.Failure(req, err)...), '}'))
+		_ = writeJSON(w, http.StatusOK, nil, append(append(req.Begin(), p.Failure(req, err)...), '}'))
 		return
 	}
 	details := metav1.StatusDetails{}
@@ -126,11 +136,11 @@ func (req *Request) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status.Code == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", http.MethodPost)
 	}
-	writeJSON(w, int(status.Code), nil, body)
+	_ = writeJSON(w, int(status.Code), nil, body)
 }
 
-// writeJSON writes JSON that is in pieces, and the rest.
-func writeJSON(w http.ResponseWriter, code int, pieces [][]byte, rest []byte) {
+// writeJSON writes JSON that is in pieces, and the rest, unless a write fails.
+func writeJSON(w http.ResponseWriter, code int, pieces [][]byte, rest []byte) error {
 	size := len(rest)
 	for _, piece := range pieces {
 		size += len(piece)
@@ -141,10 +151,11 @@ func writeJSON(w http.ResponseWriter, code int, pieces [][]byte, rest []byte) {
 	w.WriteHeader(code)
 	for _, piece := range pieces {
 		if _, err := w.Write(piece); err != nil {
-			return // the API server has gone
+			return err // the API server has gone
 		}
 	}
-	_, _ = w.Write(rest)
+	_, err := w.Write(rest)
+	return err
 }
 
 // MaxMessage is how many bytes of a message the user sees.
