@@ -48,7 +48,7 @@ func TestSuite_Upstream(t *testing.T) {
 	run := func(dir, name string, args ...string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), name, args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "KUBEBUILDER_ASSETS="+assets)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "KUBEBUILDER_ASSETS="+assets, "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
 		}
