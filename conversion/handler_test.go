@@ -227,19 +227,29 @@ func TestHandler_LargeObjectsAndLongLists(t *testing.T) {
 	if answer := ask(t, h, question("v1", "v1beta1", big)); len(objects(answer)) != 1 || len(objects(answer)[0]) < 3<<20 {
 		t.Errorf("the big object became %d objects: %.200s", len(objects(answer)), answer.Response.Result.Message)
 	}
-	var many []string
-	for i := range 10_000 {
-		many = append(many, pizza("v1alpha1", fmt.Sprintf(`{"name":"n%d"}`, i), ""))
+	var reviews sync.WaitGroup
+	for n := range 8 { // at once, and one after the other
+		reviews.Go(func() {
+			for size := 3_000; size <= 10_000; size += 1_000 + 300*n {
+				var many []string
+				for i := range size {
+					many = append(many, pizza("v1alpha1", fmt.Sprintf(`{"name":"n%d-%d"}`, n, i), ""))
+				}
+				got := objects(ask(t, h, question("v1", "v1beta1", many...)))
+				if len(got) != len(many) {
+					t.Errorf("%d objects became %d", len(many), len(got))
+					return
+				}
+				for i := range got {
+					if want := pizza("v1beta1", fmt.Sprintf(`{"name":"n%d-%d"}`, n, i), ""); got[i] != want {
+						t.Errorf("object %d is %s, want %s", i, got[i], want)
+						return
+					}
+				}
+			}
+		})
 	}
-	got := objects(ask(t, h, question("v1", "v1beta1", many...)))
-	if len(got) != len(many) {
-		t.Fatalf("%d objects became %d", len(many), len(got))
-	}
-	for i := range got {
-		if want := pizza("v1beta1", fmt.Sprintf(`{"name":"n%d"}`, i), ""); got[i] != want {
-			t.Fatalf("object %d is %s, want %s", i, got[i], want)
-		}
-	}
+	reviews.Wait()
 }
 
 // FuzzHandler checks that any body gets an answer that can be read, whatever the handler has answered

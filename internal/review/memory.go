@@ -21,8 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Small is the size of a body up to which a review is parsed as a whole, and up to which its buffer and that
-// of its answer are kept for the next review.
+// Small is the size of a body up to which a review is parsed as a whole, and up to which the next review, of
+// any size, uses its buffer and that of its answer again.
 const Small = 256 << 10
 
 // memory bounds the memory of all reviews in progress, in bytes.
@@ -175,12 +175,41 @@ func (req *Request) grow(contentLength int64) error {
 			size = whole
 		}
 	}
+	var body []byte
+	if size > Small {
+		body = req.protocol.bodies.get(size)
+		size = max(size, cap(body))
+	}
 	if err := req.Take(size); err != nil {
 		return err
 	}
 	req.give(int64(cap(req.body))) // once it has been copied
-	req.body = append(make([]byte, 0, size), req.body...)
+	if body == nil {
+		body = make([]byte, 0, size)
+	}
+	req.body = append(body, req.body...)
 	return nil
+}
+
+// buffers are those of large reviews, which later ones use again. The garbage collector frees the others.
+type buffers struct{ pool sync.Pool }
+
+// maxBuffer is the capacity up to which buffers are kept, because what is kept is not in the account of a review.
+const maxBuffer = 4 << 20
+
+// get returns an empty buffer with room for n bytes, or nil if there is none that is not far too large.
+func (b *buffers) get(n int) []byte {
+	buffer, _ := b.pool.Get().(*[]byte)
+	if buffer == nil || cap(*buffer) < n || cap(*buffer) > max(2*n, Small+Small/4) {
+		return nil
+	}
+	return (*buffer)[:0]
+}
+
+func (b *buffers) put(buffer []byte) {
+	if cap(buffer) <= maxBuffer {
+		b.pool.Put(&buffer)
+	}
 }
 
 // Cost returns how much memory it takes to decode, change and encode JSON text. Each object and list

@@ -211,8 +211,8 @@ func (req *Request) Begin() []byte {
 
 // Piece returns an empty buffer with room for n bytes, for one of Pieces.
 func (req *Request) Piece(n int) []byte {
-	if b, _ := req.protocol.pieces.Get().(*[]byte); b != nil && cap(*b) >= n {
-		return (*b)[:0]
+	if b := req.protocol.pieces.get(n); b != nil {
+		return b
 	}
 	return make([]byte, 0, n)
 }

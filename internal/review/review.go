@@ -35,7 +35,8 @@ type Protocol struct {
 	InParts bool
 
 	apiVersions []string
-	pieces      *sync.Pool // of *[]byte, that have been written
+	pieces      *buffers // of answers
+	bodies      *buffers // larger than Small
 }
 
 // Handler serves the protocol. All handlers of the process share the memory for reviews.
@@ -51,7 +52,7 @@ func (p Protocol) Handler() http.Handler { return p.handler(process()) }
 //     HTTP error.
 func (p Protocol) handler(m *memory) http.Handler {
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
-	p.pieces = &sync.Pool{}
+	p.pieces, p.bodies = &buffers{}, &buffers{}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req, _ := pool.Get().(*Request)
@@ -83,9 +84,11 @@ func (p Protocol) handler(m *memory) http.Handler {
 			return // the server may still read the buffers (net/http's writeDataFromHandler)
 		}
 		for _, piece := range req.Pieces {
-			if cap(piece) <= Small+Small/4 {
-				p.pieces.Put(&piece)
-			}
+			p.pieces.put(piece)
+		}
+		if len(req.body) > Small {
+			p.bodies.put(req.body)
+			req.body = nil
 		}
 	})
 }
