@@ -169,7 +169,7 @@ func aliasing(ctx context.Context, s *subject, object []byte) *failure {
 			}
 			broken := func(what string, args ...any) *failure {
 				what = fmt.Sprintf(what, args...)
-				return &failure{err: fmt.Errorf("the function from %s to %s makes %s: copy it", c.From.Version, c.To.Version, what)}
+				return &failure{err: fmt.Errorf("the function from %s to %s makes %s: copy it, or use SkipLaw if conversion-gen has generated the function", c.From.Version, c.To.Version, what)}
 			}
 			if in, out, found := shared(c.In, c.Out, given); found {
 				return broken("an object whose %s has memory in common with %s of its input", out, in)
