@@ -72,6 +72,7 @@ func TestTroubleshooting(t *testing.T) {
 		"The schema is not structural":                        notStructural,
 		"Unknown field":                                       unknownField,
 		"A field is dropped without an error":                 prunedField,
+		"The status cannot be written":                        noStatus,
 		"The schema accepts a quantity that Go cannot decode": longQuantity,
 		"The admission webhook is too slow":                   slowAdmission,
 		"A webhook blocks its own operator":                   ownOperator,
@@ -433,6 +434,21 @@ func notStructural(s *stage) {
 }
 
 func unknownField(s *stage) { s.shows() }
+
+func noStatus(s *stage) {
+	s.apply("nightly.yaml")
+	s.shows()
+	versions := slices.Clone(s.base.Spec.Versions)
+	versions[1].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+	s.setVersions(versions)
+	patch := s.page.Section(s, "The status cannot be written").BlocksOf("console")[0].Commands()[0].Line
+	expect.Eventually(s, func() error { // the API server may still serve the earlier definition for a moment
+		if out := s.command(patch); !strings.Contains(out, "patched") {
+			return errors.New(out)
+		}
+		return nil
+	})
+}
 
 // The schema that controller-gen makes of the markers rejects what Go cannot decode, and the field
 // without markers does not.
