@@ -53,7 +53,7 @@ func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, err
 		return nil, fmt.Errorf("schema: the stored object: %w", err)
 	}
 	if gvk := u.GroupVersionKind(); gvk.GroupKind() != d.GroupKind() || d.versions[gvk.Version] == nil {
-		return nil, fmt.Errorf("schema: the stored object is a %s, not a %s in one of the versions %s", gvk, d.GroupKind(), strings.Join(d.names, ", "))
+		return nil, fmt.Errorf("schema: the stored object has kind %s in %s, expected %s in one of the versions %s", gvk.Kind, gvk.GroupVersion(), d.GroupKind(), strings.Join(d.names, ", "))
 	}
 	return u, nil
 }

@@ -52,8 +52,8 @@ func TestUpgrade_KeepsStoredPizzas(t *testing.T) {
 		// Portions are counted, so equal toppings stand together afterwards.
 		"default/mixed: " + kind + ": spec.toppings[]: changed after the migration (1 object)",
 		// This release stores another version at once, so there is no way back.
-		"default/plain: " + kind + ": unreadable after a rollback: schema: the stored object is a restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza, " +
-			"not a Pizza.restaurant.programming-kubernetes.info in one of the versions v1alpha1 (4 objects)",
+		"default/plain: " + kind + ": unreadable after a rollback: schema: the stored object has kind Pizza in restaurant.programming-kubernetes.info/v1beta1, " +
+			"expected Pizza.restaurant.programming-kubernetes.info in one of the versions v1alpha1 (4 objects)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -195,13 +195,13 @@ func TestRun_ReportsEachStep(t *testing.T) {
 			newHook: none, objects: []string{job("x", "v1", `{"a":"1","b":"2"}`)},
 			want: []string{
 				"Job.example.com v1: spec.b: removed after the migration (1 object)",
-				"Job.example.com v1: unreadable after a rollback: schema: the stored object is a example.com/v2, Kind=Job, not a Job.example.com in one of the versions v1 (1 object)",
+				"Job.example.com v1: unreadable after a rollback: schema: the stored object has kind Job in example.com/v2, expected Job.example.com in one of the versions v1 (1 object)",
 			},
 		},
 		"the old release does not know the storage version": {
 			old: []string{"v1*: a"}, new: []string{"v1: a", "v2*: b"},
 			newHook: rename("a", "b"), objects: []string{job("x", "v1", `{"a":"1"}`)},
-			want: []string{"Job.example.com v1: unreadable after a rollback: schema: the stored object is a example.com/v2, Kind=Job, not a Job.example.com in one of the versions v1 (1 object)"},
+			want: []string{"Job.example.com v1: unreadable after a rollback: schema: the stored object has kind Job in example.com/v2, expected Job.example.com in one of the versions v1 (1 object)"},
 		},
 		"the old conversion does not know a move": {
 			old: []string{"v1*: a", "v2: a, b"}, new: []string{"v1: a", "v2*: b"},
