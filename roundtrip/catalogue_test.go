@@ -357,6 +357,11 @@ var faults = []bug{
 			out.Port = new(intstr.FromInt32(int32(out.Port.IntValue())))
 		}
 	})},
+	{name: "lost percentage", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+		if out.Port != nil && strings.HasSuffix(out.Port.StrVal, "%") {
+			out.Port = nil
+		}
+	})},
 	{name: "negative duration becomes positive", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Timeout != nil {
 			out.Timeout.Duration = out.Timeout.Abs()

@@ -58,6 +58,13 @@ func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 	}
 	if t == reflect.TypeFor[intstr.IntOrString]() {
 		narrowNumber(s, math.MinInt32, math.MaxInt32)
+		var forms structuralschema.NestedValueValidation // so that each is frequent
+		for _, form := range [][2]string{{"integer", ""}, {"string", ""}, {"string", `^[1-9]?[0-9]%$`}} {
+			var one structuralschema.NestedValueValidation
+			one.ForbiddenGenerics.Type, one.Pattern = form[0], form[1]
+			forms.AnyOf = append(forms.AnyOf, one)
+		}
+		s.ValueValidation.AllOf = append(s.ValueValidation.AllOf, forms)
 		return
 	}
 	if jsontype.DecodesItself(t) {
