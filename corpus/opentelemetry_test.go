@@ -207,6 +207,31 @@ spec:
 		readsField("v1beta1", "{}", "spec", "targetAllocator", "prometheusCR", "podMonitorSelector")(t, c, object)
 	}),
 }, {
+	title:   "ConditionTime_IsNull",
+	effect:  blocksWrites,
+	client:  "a client that has applied the object in v1alpha1, such as Flux, cannot apply it in v1beta1: the error is about nulls that neither version has; in the other direction it is the same",
+	cause:   "tov1alpha1 and tov1beta1 in convert.go copy the claims, and PersistentVolumeClaimCondition of k8s.io/api writes both times as null if they are absent",
+	missed:  "the claims of the examples have no conditions",
+	report:  `the acceptance law(?s:.*)\.status\.conditions\[\d+\]\.last\w+Time: Invalid value: "null"`,
+	release: today,
+	object: `
+apiVersion: opentelemetry.io/v1alpha1
+kind: OpenTelemetryCollector
+metadata:
+  name: claim
+spec:
+  mode: statefulset
+  upgradeStrategy: automatic
+  config: ""
+  volumeClaimTemplates:
+  - metadata:
+      name: a
+    status:
+      conditions:
+      - type: Resizing
+        status: "True"`,
+	meet: unappliable("v1beta1", `status.conditions[0].lastProbeTime in body must be of type string: "null"`),
+}, {
 	report: `the acceptance law(?s:.*)(spec\.upgradeStrategy: Unsupported value: ""|\.ports\[\d+\]: Duplicate value: \{"containerPort":\d+,"protocol":"TCP"\})|` +
 		`spec\.config\.\w+: the schema of v1beta1 keeps it, and its Go type drops it`,
 	reason: "the project's admission webhook sets an empty strategy to automatic, and removes empty protocols and unknown sections of a config",
