@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -99,6 +100,9 @@ func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, err
 	set, err := apply(opts)
 	if err != nil {
 		return nil, err
+	}
+	if len(validation.IsDNS1123Subdomain(crd)) > 0 || !strings.Contains(crd, ".") {
+		return nil, fmt.Errorf("migrate: %q is not the name of a CustomResourceDefinition, expected one such as pizzas.restaurant.example.com", crd)
 	}
 	config = rest.CopyConfig(config)
 	// insist waits for the limiter instead: client-go logs when it does that for a second.

@@ -97,6 +97,7 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 	var n int64
 	last := ""       // the object that was listed last
 	turn := 0        // of which version
+	left := 0        // objects of the last page that failed
 	var errs []error // of the next object, one a version
 	for len(errs) < len(d.served) {
 		v := d.served[turn%len(d.served)]
@@ -117,7 +118,7 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 		case err != nil && (!answered(err) || !transient(err)):
 			return fmt.Errorf("listing the objects in %s: %w", v.Name, err)
 		case err != nil && opts.Limit > 1:
-			opts.Limit = max(1, opts.Limit/8)
+			left, opts.Limit = int(opts.Limit), max(1, opts.Limit/8)
 			continue
 		case err != nil:
 			opts.Limit = pageSize
@@ -128,6 +129,9 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 		n += int64(len(list.Items))
 		expect(n, list.RemainingItemCount)
 		errs = nil
+		if left -= len(list.Items); left <= 0 && opts.Limit == 1 {
+			opts.Limit = pageSize // the page failed for another reason than one of its objects
+		}
 		for i := range list.Items {
 			if err := f(listed{&list.Items[i], v.Name}); err != nil {
 				return err

@@ -130,6 +130,13 @@ func TestList_GoesOnAfterErrors(t *testing.T) {
 				[]string{"v1 limit=62 continue=to-b", "v1 limit=62 continue=to-c"}),
 			got: []string{"a v1", "b v1", "c v1"},
 		},
+		"pages fail for a moment, and are large again after what failed": {
+			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 7), []any{page("to-c", "b"), page("to-d", "c"), page("to-e", "d"),
+				page("to-f", "e"), page("to-g", "f"), page("to-h", "g"), page("to-i", "h"), page("", "i", "j")}),
+			asked: slices.Concat([]string{"v1 limit=500 continue="}, shrinking("v1", "to-b")[:8], []string{"v1 limit=1 continue=to-c", "v1 limit=1 continue=to-d",
+				"v1 limit=1 continue=to-e", "v1 limit=1 continue=to-f", "v1 limit=1 continue=to-g", "v1 limit=1 continue=to-h", "v1 limit=500 continue=to-i"}),
+			got: []string{"a v1", "b v1", "c v1", "d v1", "e v1", "f v1", "g v1", "h v1", "i v1", "j v1"},
+		},
 		"an object cannot be converted": {
 			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 13), []any{page("to-c", "b"), page("", "c")}),
 			asked: slices.Concat([]string{"v1 limit=500 continue="}, shrinking("v1", "to-b"),
@@ -343,6 +350,16 @@ func TestNow_UnreadableVersion(t *testing.T) {
 		begin := time.Now()
 		if since, err := m.now(t.Context(), d); since != "7" || err != nil || time.Since(begin) > time.Second {
 			t.Errorf("got %q, %v after %s", since, err, time.Since(begin))
+		}
+	})
+}
+
+// A name that no CRD can have is found before a request is sent.
+func TestRun_NameOfNoCRD(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, name := range []string{"", "pizzas", "pizzas.example.com/status"} {
+			_, err := Run(t.Context(), &rest.Config{Transport: inMemory{http.NotFoundHandler()}}, name)
+			expect.ErrorContains(t, err, fmt.Sprintf("migrate: %q is not the name of a CustomResourceDefinition", name))
 		}
 	})
 }
