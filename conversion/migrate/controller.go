@@ -3,9 +3,11 @@ package migrate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -13,7 +15,8 @@ import (
 )
 
 const (
-	// retry is the pause after an error. A change of the CRD ends the pause.
+	// retry is the pause after an error, which doubles with each further error. A change of the CRD
+	// ends the pause.
 	retry = time.Minute
 	// resync is the maximum time between two checks of a CRD.
 	resync = 10 * time.Minute
@@ -24,7 +27,8 @@ const (
 // Controller migrates the stored objects of some CRDs like [Run], from inside an operator,
 // whenever their storage version has changed. Run it in one replica at a time.
 type Controller struct {
-	migrators []*migrator
+	migrators   []*migrator
+	definitions dynamic.ResourceInterface // without the timeout of the migrators, which would end each watch
 }
 
 // NewController returns a controller for the CRDs with the given names, such as
@@ -38,7 +42,11 @@ type Controller struct {
 //
 // NewController returns an error if crds is empty, if an option is invalid, or if DryRun is set.
 func NewController(config *rest.Config, crds []string, opts ...Option) (*Controller, error) {
-	c := &Controller{}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	c := &Controller{definitions: client.Resource(definitions)}
 	var errs []error
 	if len(crds) == 0 {
 		errs = append(errs, errors.New("migrate: crds is empty, expected the names of CustomResourceDefinitions"))
@@ -46,7 +54,7 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 	for _, crd := range crds {
 		m, err := newMigrator(config, crd, opts)
 		if err != nil {
-			return nil, err // the same for each
+			return nil, err
 		}
 		if len(c.migrators) > 0 {
 			m.limiter = c.migrators[0].limiter
@@ -61,9 +69,9 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 }
 
 // Start migrates objects until the context is done, and then returns nil. Start logs errors with
-// the logger of the context, and retries the migration a minute later, or when the CRD changes. It
-// waits for a CRD that does not exist, and logs that every ten minutes. [ControllerRules] returns
-// the necessary permissions.
+// the logger of the context, and retries the migration after a minute, after further errors after up
+// to ten minutes, or when the CRD changes. It waits for a CRD that does not exist, and logs that every
+// ten minutes. [ControllerRules] returns the necessary permissions.
 //
 // A Controller is a Runnable for a manager of controller-runtime, which respects
 // NeedLeaderElection. Without a manager, call Start when the replica becomes the leader
@@ -73,21 +81,26 @@ func (c *Controller) Start(ctx context.Context) error {
 	for _, m := range c.migrators {
 		running.Go(func() {
 			var told time.Time // that there is no CRD
+			wait := retry
 			objectwatch.Object{
-				Client: m.dynamic.Resource(definitions), Name: m.name, WatchRetry: watchRetry,
+				Client: c.definitions, Name: m.name, WatchRetry: watchRetry,
 				Message: "Cannot migrate the stored objects",
 				Sync: func(ctx context.Context) (time.Duration, error) {
-					_, err := m.run(ctx)
-					if !absent(err) {
+					report, err := m.run(ctx)
+					missing := report == nil && absent(err) // a webhook may answer the same for an object
+					if !missing {
 						told = time.Time{}
 					} else if time.Since(told) >= resync {
 						told = time.Now()
 						klog.FromContext(ctx).Info("The CustomResourceDefinition does not exist; its stored objects are migrated once it is created", "customResourceDefinition", m.name)
 					}
-					if err == nil || absent(err) {
+					if err == nil || missing {
+						wait = retry
 						return resync, nil
 					}
-					return retry, err
+					again := wait
+					wait = min(2*wait, resync)
+					return again, err
 				},
 			}.Run(ctx, make(chan struct{}, 1))
 		})

@@ -2,16 +2,21 @@ package migrate_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,6 +68,34 @@ func TestController_AdmissionRefuses(t *testing.T) {
 	w.Store("v1")
 	w.control(t.Context())
 	w.migrated()
+}
+
+// A webhook that looks up another object may answer with the error that this does not exist, as the
+// validators of controller-runtime do. The webhook then refuses; no object has gone.
+func TestController_AdmissionAnswersNotFound(t *testing.T) {
+	t.Parallel()
+	w := newWarehouse(t)
+	w.Fill(3)
+	w.canary()
+	w.register(w.Plural+"/status", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Error(err)
+		}
+		status := apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "settings-of-"+review.Request.Name).ErrStatus
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: &status}
+		if err := json.NewEncoder(rw).Encode(review); err != nil {
+			t.Error(err)
+		}
+	}))
+	w.Store("v1")
+	ctx, lines := logcheck.Record(t.Context())
+	w.control(ctx)
+	expect.EventuallyTrue(t, "it reports something", func() bool { return len(lines()) > 0 })
+	if line := lines()[0]; !strings.Contains(line, "Cannot migrate the stored objects") || !strings.Contains(line, `default/box-00001: admission webhook`) {
+		t.Errorf("got %s", line)
+	}
+	w.stores("v1alpha1", "v1")
 }
 
 // A controller says that there is no definition, and migrates once there is one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,13 @@ import (
 func (w *warehouse) hook(resource string, f webhook) {
 	w.t.Helper()
 	_, sub, _ := strings.Cut(resource, "/")
-	url, ca := webhooktest.Serve(w.t, admission.NewHandler(runtime.NewScheme(), f.options(w, sub)...))
+	w.register(resource, admission.NewHandler(runtime.NewScheme(), f.options(w, sub)...))
+}
+
+// register installs a webhook that refuses the canary, and waits until it is called.
+func (w *warehouse) register(resource string, h http.Handler) {
+	w.t.Helper()
+	url, ca := webhooktest.Serve(w.t, h)
 	webhooktest.Register(w.t, w.Config, url, ca, fmt.Sprintf(`
 kind: MutatingWebhookConfiguration
 metadata: {name: %s}
