@@ -158,7 +158,7 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 	}
 	if err != nil {
 		if _, away := errors.AsType[*unreachableError](err); ctx.Err() == nil && !away {
-			if now, readErr := m.read(ctx); readErr == nil && !d.same(now) {
+			if now, readErr := m.read(ctx); absent(readErr) || readErr == nil && !d.same(now) {
 				return false, nil // it may have failed for that
 			}
 		}
