@@ -115,16 +115,6 @@ func (d *definition) target() (resource schema.GroupVersionResource, subresource
 	return d.resource(v), subresources
 }
 
-// patched returns the subresources that a rewrite may patch. "" is the object itself, in
-// which managedFields are restored.
-func (d *definition) patched(dryRun bool) []string {
-	_, subresources := d.target()
-	if dryRun && len(subresources) > 0 {
-		return subresources
-	}
-	return append(subresources, "")
-}
-
 // same reports whether the CRD has not changed since it was read.
 func (d *definition) same(now *definition) bool {
 	return now.Generation == d.Generation && now.UID == d.UID

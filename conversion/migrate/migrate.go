@@ -143,7 +143,9 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 	if err := d.writable(); err != nil {
 		return false, err
 	}
-	if err := m.permitted(ctx, d, d.patched(m.dryRun)...); err != nil {
+	_, subresources := d.target()
+	// The managedFields are restored in the object itself.
+	if err := m.permitted(ctx, d, append(subresources, "")...); err != nil {
 		return false, err
 	}
 	since, err := m.begin(ctx, d)

@@ -111,7 +111,8 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 			// The snapshot of the first page has gone. The API server returns a token for a
 			// newer one (apiserver/pkg/storage/etcd3, handleCompactedErrorForPaging). Objects are
 			// in the order of their names, so no old object is left out.
-			if opts.Continue = continueOf(err); opts.Continue == "" {
+			expired, _ := errors.AsType[*apierrors.StatusError](err)
+			if opts.Continue = expired.ErrStatus.Continue; opts.Continue == "" {
 				n = 0
 			}
 			continue
@@ -165,14 +166,6 @@ func (m *migrator) now(ctx context.Context, d *definition) (string, error) {
 		}
 	}
 	return "", errors.Join(errs...)
-}
-
-func continueOf(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Continue
-	}
-	return ""
 }
 
 // page lists some objects. It returns an error that the API server has answered so many times.

@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,44 +109,35 @@ func (m *migrator) forgetAll(ctx context.Context, d *definition, version string)
 	return report.refusal("%s stays in managedFields of %d of %d objects", version, report.Failed, report.Done())
 }
 
-// owner is an owner of fields of objects in a version.
-type owner struct {
-	manager   string
-	operation metav1.ManagedFieldsOperationType
-}
-
-func (o owner) compare(other owner) int {
-	return cmp.Or(strings.Compare(o.manager, other.manager), strings.Compare(string(o.operation), string(other.operation)))
-}
-
 // owners returns an error for each owner in managedFields of objects with a version.
 func (m *migrator) owners(ctx context.Context, d *definition, version string) (errs []error, _ error) {
 	apiVersion := d.apiVersion(version)
-	found := map[owner]int{}
-	first := map[owner]string{}
+	found := map[string]int{} // objects, by owner
+	advice := map[string]string{}
 	err := m.each(ctx, d, func(int64, *int64) {}, func(l listed) error {
-		seen := map[owner]bool{}
+		seen := map[string]bool{}
 		for _, e := range l.ManagedFields {
-			o := owner{e.Manager, e.Operation}
-			if e.APIVersion != apiVersion || seen[o] {
+			owner := fmt.Sprintf("%q (%s)", e.Manager, e.Operation)
+			if e.APIVersion != apiVersion || seen[owner] {
 				continue
 			}
-			seen[o] = true
-			if found[o]++; found[o] == 1 {
-				first[o] = objectName(l.Namespace, l.Name)
+			seen[owner] = true
+			if found[owner]++; found[owner] > 1 {
+				continue
 			}
+			cure := "nothing moves such an owner; PruneManagedFields (--prune-managed-fields) lets go of it, and loses no field"
+			if e.Operation == metav1.ManagedFieldsOperationApply {
+				cure = "let it apply once in " + d.storage
+			}
+			advice[owner] = fmt.Sprintf("such as %s: %s", objectName(l.Namespace, l.Name), cure)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range slices.SortedFunc(maps.Keys(found), owner.compare) {
-		cure := "nothing moves such an owner; PruneManagedFields (--prune-managed-fields) lets go of it, and loses no field"
-		if o.operation == metav1.ManagedFieldsOperationApply {
-			cure = "let it apply once in " + d.storage
-		}
-		errs = append(errs, fmt.Errorf("%s is named in managedFields by %q (%s), in %d objects, such as %s: %s", version, o.manager, o.operation, found[o], first[o], cure))
+	for _, owner := range slices.Sorted(maps.Keys(found)) {
+		errs = append(errs, fmt.Errorf("%s is named in managedFields by %s, in %d objects, %s", version, owner, found[owner], advice[owner]))
 	}
 	return errs, nil
 }

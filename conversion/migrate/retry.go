@@ -88,18 +88,18 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // answered reports whether an error is an answer of the API server.
 func answered(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status)
+	_, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok
 }
 
 // transient reports whether the same request may succeed later, without a change
 // of the object.
 func transient(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
 		return err != nil
 	}
-	switch code := status.Status().Code; code {
+	switch code := status.ErrStatus.Code; code {
 	case http.StatusNotFound:
 		return !absent(err)
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
