@@ -69,17 +69,9 @@ func refused(err error) bool {
 	return errors.Is(err, migrate.ErrRefused)
 }
 
-// pace are the flags of how fast the API server is asked.
-type pace struct {
-	rate float64
-}
-
-func (p *pace) register(flags *pflag.FlagSet) {
-	flags.Float64Var(&p.rate, "rate", 100, "Requests a second, at most; 0 leaves it to the API server.")
-}
-
-func (p *pace) options() []migrate.Option {
-	return []migrate.Option{migrate.Rate(p.rate)}
+// rateFlag adds the flag of how fast the API server is asked.
+func rateFlag(flags *pflag.FlagSet) *float64 {
+	return flags.Float64("rate", 100, "Requests a second, at most; 0 leaves it to the API server.")
 }
 
 func (c *command) root() *cobra.Command {
@@ -112,7 +104,7 @@ func (c *command) config() (*rest.Config, error) {
 func (c *command) run() *cobra.Command {
 	var (
 		dryRun           bool
-		pace             pace
+		rate             *float64
 		propagationDelay time.Duration
 		address          string
 	)
@@ -136,7 +128,7 @@ pizzas.restaurant.example.com.`,
 				return err
 			}
 			defer stop()
-			opts := append(pace.options(), migrate.PropagationDelay(propagationDelay))
+			opts := []migrate.Option{migrate.Rate(*rate), migrate.PropagationDelay(propagationDelay)}
 			if dryRun {
 				opts = append(opts, migrate.DryRun())
 			}
@@ -149,7 +141,7 @@ pizzas.restaurant.example.com.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "Only say what would happen: the API server checks each write, and stores nothing.")
-	pace.register(flags)
+	rate = rateFlag(flags)
 	flags.DurationVar(&propagationDelay, "propagation-delay", 70*time.Second, "How long to wait, if the definition was changed in the last ten minutes, until all API servers know the storage version and have answered what was asked before: 10s and their --request-timeout.")
 	flags.StringVar(&address, "metrics-bind-address", "", "Address for metrics, such as :8080, at /metrics. Without it there are none.")
 	return cmd
@@ -206,7 +198,7 @@ func serveMetrics(address string) (observe func(crd string) func(migrate.Progres
 func (c *command) remove() *cobra.Command {
 	var (
 		dryRun, forget bool
-		pace           pace
+		rate           *float64
 	)
 	cmd := &cobra.Command{
 		Use:   "remove NAME VERSION",
@@ -221,7 +213,7 @@ managedFields of an object, and says what to do about it.`,
 			if err != nil {
 				return err
 			}
-			opts := pace.options()
+			opts := []migrate.Option{migrate.Rate(*rate)}
 			removed := "was removed"
 			if dryRun {
 				opts, removed = append(opts, migrate.DryRun()), "can be removed"
@@ -240,7 +232,7 @@ managedFields of an object, and says what to do about it.`,
 			return nil
 		},
 	}
-	pace.register(cmd.Flags())
+	rate = rateFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "Only say whether it could be removed.")
 	cmd.Flags().BoolVar(&forget, "prune-managed-fields", false, "Remove it even if managedFields name it: these owners lose their fields, which stay as they are.")
 	return cmd
