@@ -69,9 +69,9 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 }
 
 // Start migrates objects until the context is done, and then returns nil. Start logs errors with
-// the logger of the context, and retries the migration after a minute, after further errors after up
-// to ten minutes, or when the CRD changes. It waits for a CRD that does not exist, and logs that every
-// ten minutes. [ControllerRules] returns the necessary permissions.
+// the logger of the context, and retries the migration after a minute, or when the CRD changes. The
+// minute doubles with each further error, to at most ten minutes. Start waits for a CRD that does not
+// exist, and logs that every ten minutes. [ControllerRules] returns the necessary permissions.
 //
 // A Controller is a Runnable for a manager of controller-runtime, which respects
 // NeedLeaderElection. Without a manager, call Start when the replica becomes the leader

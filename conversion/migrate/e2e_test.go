@@ -322,32 +322,44 @@ func TestRun_RequestOnItsWay(t *testing.T) {
 	w.OnlyIn("v1")
 }
 
-// The delay is kept although the entry of who changed the versions has been removed from managedFields.
-func TestRun_WaitsIfNobodyOwnsTheVersions(t *testing.T) {
+// The delay is kept although the entry of who changed the versions has been removed from managedFields, or the
+// change was a while ago, but within the delay.
+func TestRun_WaitsAfterAChange(t *testing.T) {
 	t.Parallel()
-	w := newWarehouse(t)
-	client, err := dynamic.NewForConfig(w.Config)
-	expect.NoError(t, err)
-	w.Store("v1")
-	crd := w.Definition()
-	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
-	crd.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apiextensions.k8s.io/v1", Time: &hourAgo,
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:group":{}}}`),
-	}})
-	expect.Eventually(t, func() error {
-		crd.SetResourceVersion(w.Definition().GetResourceVersion())
-		_, err := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Update(t.Context(), crd, metav1.UpdateOptions{})
-		return err
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	var waiting time.Duration
-	_, err = migrate.Run(ctx, w.Config, w.CRD, migrate.PropagationDelay(time.Hour), migrate.Observe(func(p migrate.Progress) {
-		waiting = p.Waiting
-		cancel()
-	}))
-	if !errors.Is(err, context.Canceled) || waiting != time.Hour {
-		t.Errorf("waits for %s: %v", waiting, err)
+	for name, c := range map[string]struct {
+		fields string
+		ago    time.Duration
+	}{
+		"nobody owns the versions": {`{"f:spec":{"f:group":{}}}`, 2 * time.Hour},
+		"within the delay":         {`{"f:spec":{"f:versions":{}}}`, 50 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWarehouse(t)
+			client, err := dynamic.NewForConfig(w.Config)
+			expect.NoError(t, err)
+			w.Store("v1")
+			crd := w.Definition()
+			changed := metav1.NewTime(time.Now().Add(-c.ago))
+			crd.SetManagedFields([]metav1.ManagedFieldsEntry{{
+				Manager: "helm", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apiextensions.k8s.io/v1", Time: &changed,
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(c.fields),
+			}})
+			expect.Eventually(t, func() error {
+				crd.SetResourceVersion(w.Definition().GetResourceVersion())
+				_, err := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).Update(t.Context(), crd, metav1.UpdateOptions{})
+				return err
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			var waiting time.Duration
+			_, err = migrate.Run(ctx, w.Config, w.CRD, migrate.PropagationDelay(time.Hour), migrate.Observe(func(p migrate.Progress) {
+				waiting = p.Waiting
+				cancel()
+			}))
+			if !errors.Is(err, context.Canceled) || waiting != time.Hour {
+				t.Errorf("waits for %s: %v", waiting, err)
+			}
+		})
 	}
 }
 

@@ -211,8 +211,8 @@ func (m *migrator) unless(err error) (ok bool, _ error) {
 // settled waits until all API servers know the storage version, and have stored earlier
 // requests. It reports whether the CRD is still the same.
 func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
-	// A clock that is ahead by less than nine minutes makes no difference.
-	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
+	// A clock that is ahead by less than ten minutes makes no difference.
+	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > m.propagationDelay+10*time.Minute {
 		return true, nil
 	}
 	if m.propagationDelay > 0 {

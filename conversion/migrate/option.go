@@ -28,8 +28,8 @@ func Rate(perSecond float64) Option {
 	return func(s *settings) { s.rate = perSecond }
 }
 
-// PropagationDelay sets how long Run waits before it starts, if the CRD was changed in the
-// last ten minutes, or if the time of the last change is unknown. The default is 70
+// PropagationDelay sets how long Run waits before it starts, if the CRD was changed in this time or in
+// the ten minutes before it, or if the time of the last change is unknown. The default is 70
 // seconds. With [DryRun], Run does not wait. Remove ignores this option.
 //
 // Until an API server has seen a change of the storage version, it stores objects in the old

@@ -142,7 +142,7 @@ pizzas.restaurant.example.com.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "Only say what would happen: the API server checks each write, and stores nothing.")
 	rate = rateFlag(flags)
-	flags.DurationVar(&propagationDelay, "propagation-delay", 70*time.Second, "How long to wait, if the definition was changed in the last ten minutes, until all API servers know the storage version and have answered what was asked before: 10s and their --request-timeout.")
+	flags.DurationVar(&propagationDelay, "propagation-delay", 70*time.Second, "How long to wait, if the definition was changed in this time or in the ten minutes before it, until all API servers know the storage version and have answered what was asked before: 10s and their --request-timeout.")
 	flags.StringVar(&address, "metrics-bind-address", "", "Address for metrics, such as :8080, at /metrics. Without it there are none.")
 	return cmd
 }
