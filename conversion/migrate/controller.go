@@ -46,11 +46,10 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
-	c := &Controller{definitions: client.Resource(definitions)}
-	var errs []error
 	if len(crds) == 0 {
-		errs = append(errs, errors.New("migrate: crds is empty, expected the names of CustomResourceDefinitions"))
+		return nil, errors.New("migrate: crds is empty, expected the names of CustomResourceDefinitions")
 	}
+	c := &Controller{definitions: client.Resource(definitions)}
 	for _, crd := range crds {
 		m, err := newMigrator(config, crd, opts)
 		if err != nil {
@@ -60,12 +59,11 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 			m.limiter = c.migrators[0].limiter
 		}
 		if m.dryRun {
-			errs = append(errs, errors.New("migrate: DryRun is given, expected options without it"))
-			break
+			return nil, errors.New("migrate: DryRun is given, expected options without it")
 		}
 		c.migrators = append(c.migrators, m)
 	}
-	return c, errors.Join(errs...)
+	return c, nil
 }
 
 // Start migrates objects until the context is done, and then returns nil. Start logs errors with

@@ -19,7 +19,7 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	claims := d.claims(obj)
 	_, subresources := d.target()
 	if m.dryRun || len(subresources) == 0 || d.converts(claims) {
-		if o, err := m.rehearse(ctx, d, obj, subresources); o != rewritten || m.dryRun {
+		if o, err := m.rehearse(ctx, d, obj, claims, subresources); o != rewritten || m.dryRun {
 			return o, err
 		}
 	}
@@ -54,8 +54,7 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 // managedFields, see UpdateNoErrors in apimachinery/pkg/util/managedfields/internal/fieldmanager.go. If
 // a version in them does not exist any longer, they are lost in any case, and claim saves the others.
 // Otherwise a webhook may have failed once, so the test is repeated.
-func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, subresources []string) (outcome, error) {
-	claims := d.claims(obj)
+func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, claims []metav1.ManagedFieldsEntry, subresources []string) (outcome, error) {
 	return d.untilKept(ctx, claims, func() (*metav1.PartialObjectMetadata, outcome, error) {
 		would, o, err := m.tryUnchanged(ctx, d, obj, patchOf(obj, nil), true, subresources...)
 		if would != nil && len(claims) < len(obj.ManagedFields) {
