@@ -120,13 +120,9 @@ func (d *definition) same(now *definition) bool {
 	return now.Generation == d.Generation && now.UID == d.UID
 }
 
-// version returns a version of the CRD and its index, which is -1 if the CRD lacks the version.
-func (d *definition) version(name string) (apiextensionsv1.CustomResourceDefinitionVersion, int) {
-	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
-	if i < 0 {
-		return apiextensionsv1.CustomResourceDefinitionVersion{}, i
-	}
-	return d.Spec.Versions[i], i
+// index returns the index of a version, which is -1 if the CRD lacks the version.
+func (d *definition) index(version string) int {
+	return slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
 }
 
 // changed returns the time of the last write of the CRD. It is zero if it is unknown: nobody owns the versions, whose

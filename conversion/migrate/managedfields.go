@@ -14,11 +14,7 @@ import (
 func (d *definition) claims(obj *metav1.PartialObjectMetadata) []metav1.ManagedFieldsEntry {
 	return slices.DeleteFunc(slices.Clone(obj.ManagedFields), func(e metav1.ManagedFieldsEntry) bool {
 		gv, err := schema.ParseGroupVersion(e.APIVersion)
-		if err != nil || gv.Group != d.Spec.Group {
-			return true
-		}
-		_, i := d.version(gv.Version)
-		return i < 0
+		return err != nil || gv.Group != d.Spec.Group || d.index(gv.Version) < 0
 	})
 }
 

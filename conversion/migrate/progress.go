@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"time"
 )
@@ -40,10 +41,7 @@ func (p Problem) Error() string {
 }
 
 func objectName(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
+	return strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
 // Unwrap returns Err.

@@ -39,7 +39,7 @@ func Remove(ctx context.Context, config *rest.Config, crd, version string, opts 
 		if err != nil {
 			return m.explain(err)
 		}
-		if _, i := d.version(version); i < 0 && tried {
+		if tried && d.index(version) < 0 {
 			return nil // the answer got lost
 		}
 		i, err := m.removable(ctx, d, version)
@@ -56,7 +56,7 @@ func Remove(ctx context.Context, config *rest.Config, crd, version string, opts 
 
 // removable returns the index of a version that is not needed any longer.
 func (m *migrator) removable(ctx context.Context, d *definition, version string) (int, error) {
-	v, i := d.version(version)
+	i := d.index(version)
 	if i < 0 {
 		var names []string
 		for _, v := range d.Spec.Versions {
@@ -64,6 +64,7 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 		}
 		return 0, fmt.Errorf("no version %q, expected one of %s", version, strings.Join(names, ", "))
 	}
+	v := d.Spec.Versions[i]
 	var errs []error
 	if v.Storage {
 		errs = append(errs, fmt.Errorf("%s is the storage version: set storage: true for another one, and migrate the objects", version))

@@ -21,10 +21,10 @@ const (
 	// maxAnswers is how often it may answer that something went wrong: for six seconds or so, in
 	// which a webhook can be replaced. Run again to wait for longer.
 	maxAnswers = 7
-	// retryLog is the least time between two retries that are logged.
-	retryLog = 5 * time.Second
 	// maxPageAnswers is the same for a page which could be smaller.
 	maxPageAnswers = 2
+	// retryLog is the least time between two retries that are logged.
+	retryLog = 5 * time.Second
 )
 
 // unreachableError reports that the API server has not answered for some time.
