@@ -40,7 +40,7 @@ type Controller struct {
 // also after a migration that failed, and patches in its preferred version, which may lack fields of the storage version
 // (kubernetes/pkg/controller/storageversionmigrator: finishCRDMigration and resourceFor).
 //
-// NewController returns an error if crds is empty, if an option is invalid, or if DryRun is set.
+// NewController returns an error if crds is empty, if an argument is invalid, or if DryRun is set.
 func NewController(config *rest.Config, crds []string, opts ...Option) (*Controller, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

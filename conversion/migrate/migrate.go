@@ -57,7 +57,7 @@ type Report struct {
 // context. It returns an error if the API server cannot be reached for a minute, or if a hundred
 // objects in a row fail temporarily.
 //
-// The report is nil only if an option or the config is invalid, or the CRD cannot be read.
+// The report is nil only if an argument is invalid, or the CRD cannot be read.
 func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (*Report, error) {
 	m, err := newMigrator(config, crd, opts)
 	if err != nil {

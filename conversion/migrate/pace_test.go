@@ -68,7 +68,7 @@ func TestRun_DefinitionDeleted(t *testing.T) {
 	})
 }
 
-// A refused object does not let a controller list all objects again and again.
+// A refused object does not let a controller list all objects every minute.
 func TestController_PaceAfterRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &halfway{rewrite: func(w http.ResponseWriter, _ *http.Request) {
