@@ -95,10 +95,13 @@ func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 func (s *Server) install(ctx context.Context, all builtins, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
 	types := newScheme(gv)
 	codecs := serializer.NewCodecFactory(types, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
-	options.codec, options.uncached = codecs.LegacyCodec(gv), true
+	options.uncached = true
+	options.codec = codecs.LegacyCodec(gv)
 	if gv == eventsv1.SchemeGroupVersion {
 		options.codec = eventCodec{serializer.NewCodecFactory(newScheme(corev1.SchemeGroupVersion)).LegacyCodec(corev1.SchemeGroupVersion)}
 	}
+	// The elements of a list have no kind, as in a cluster.
+	options.codec = runtime.NewCodec(options.codec, runtime.WithoutVersionDecoder{Decoder: options.codec})
 	storages := map[string]rest.Storage{}
 	served := map[string][]string{}
 	known := clientKinds().KnownTypes(gv)
@@ -315,8 +318,8 @@ func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorLis
 }
 
 // ValidateUpdate leaves the metadata to rest.ValidateUpdate.
-func (s strategy) ValidateUpdate(_ context.Context, obj, _ runtime.Object) field.ErrorList {
-	return s.validate(obj)
+func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return append(s.validate(obj), validateImmutable(s.kind.Kind, obj, old)...)
 }
 
 // validate checks what both a new and a changed object need.

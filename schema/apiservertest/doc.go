@@ -93,8 +93,9 @@
 // field selectors as in a cluster. They are served without the watch cache. Beyond metadata, they are neither validated
 // nor defaulted, because that code is in kube-apiserver itself, not in its libraries. There are
 // exceptions: webhook configurations and policies are defaulted, and their expressions, rules and enumerated values
-// are checked; stringData of a Secret becomes data; a new Node has the taint not-ready; and deleting a namespace
-// deletes its contents.
+// are checked; an update cannot change selectors of workloads, the template of a Job, the roleRef of a binding, the type of a
+// Secret and immutable data; stringData of a Secret becomes data; a new Node has the taint not-ready; and deleting a
+// namespace deletes its contents.
 //
 // Types that a program adds to client-go's scheme.Scheme are served by their CRDs only. If an
 // initial CRD has a group version of built-in kinds, it replaces all built-in kinds of that group
@@ -105,14 +106,15 @@
 //   - Only the controllers of CRDs and namespaces run: no schedulers, no kubelets, and no garbage
 //     collector. A deleted Pod is gone at once, even if it is bound to a node, and so is a deleted
 //     Job, whose Pods a cluster orphans by default.
-//   - An update may change fields of built-in kinds that are immutable in a cluster, such as the roleRef of a binding or the
-//     selector of a Deployment. Names of Jobs and CronJobs are not limited to 63 and 52 characters, claims and volumes get
-//     no finalizers, and Jobs no labels.
+//   - An update may change some fields of built-in kinds that are immutable in a cluster, such as the containers of a Pod.
+//     Names of Jobs and CronJobs are not limited to 63 and 52 characters, claims and volumes get no finalizers, Services no
+//     clusterIP, and Jobs no labels and no selector.
 //   - Names, messages and duplicates in webhook configurations and policies are not checked, except names of webhooks.
 //   - Quotas, aggregation and the group authentication.k8s.io are missing. Without [RBAC], every
 //     request is allowed.
 //   - Built-in kinds have no subresources except status, scale and pods/binding. They have no
-//     OpenAPI, so that MutatingAdmissionPolicies with an applyConfiguration fail for them.
+//     OpenAPI, so that MutatingAdmissionPolicies with an applyConfiguration fail for them. Tables
+//     have only their name and age, and HorizontalPodAutoscalers have only the version v2.
 //   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
 //   - Creating an object within two seconds of its CRD is delayed by two seconds, as in a cluster
 //     (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go), unless the

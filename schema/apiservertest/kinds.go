@@ -1,6 +1,9 @@
 package apiservertest
 
 import (
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -15,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -92,6 +96,44 @@ var keptMetadata = map[string][]any{
 	"DeviceTaintRule": {"metadata"}, "FlowSchema": {"metadata"}, "PodCertificateRequest": {"metadata"}, "PriorityLevelConfiguration": {"metadata"},
 	"ResourceClaim": {"metadata"}, "ServiceCIDR": {"metadata"}, "StorageVersionMigration": {"metadata"},
 	"ValidatingAdmissionPolicy": {"metadata"}, "VolumeAttachment": {"metadata"},
+}
+
+// immutable has, for built-in kinds, the fields that an update must not change once they are set
+// (kubernetes/pkg/apis, ValidateUpdate). Any other value may be a default that is missing here.
+var immutable = map[string][]string{
+	"ClusterRoleBinding": {"roleRef"}, "ConfigMap": nil, "DaemonSet": {"spec.selector"}, "Deployment": {"spec.selector"},
+	"Job":                   {"spec.completionMode", "spec.selector", "spec.template"},
+	"PersistentVolumeClaim": {"spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"},
+	"ReplicaSet":            {"spec.selector"}, "RoleBinding": {"roleRef"}, "Secret": {"type"},
+	"StatefulSet":  {"spec.podManagementPolicy", "spec.selector", "spec.serviceName", "spec.volumeClaimTemplates"},
+	"StorageClass": {"parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"},
+}
+
+// validateImmutable refuses changes of immutable fields, and of the data of a ConfigMap or Secret that is immutable. A suspended
+// Job may change.
+func validateImmutable(kind string, obj, old runtime.Object) (errs field.ErrorList) {
+	paths, known := immutable[kind]
+	if !known {
+		return nil
+	}
+	now, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(obj) // a type of client-go
+	before, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
+	frozen := before["immutable"] == true
+	if frozen {
+		paths = slices.Concat(paths, []string{"immutable", "data", "binaryData"})
+	}
+	if suspended, _, _ := unstructured.NestedBool(before, "spec", "suspend"); suspended {
+		return nil
+	}
+	for _, path := range paths {
+		steps := strings.Split(path, ".")
+		want, set, _ := unstructured.NestedFieldNoCopy(before, steps...)
+		got, _, _ := unstructured.NestedFieldNoCopy(now, steps...)
+		if (set || frozen) && !reflect.DeepEqual(got, want) {
+			errs = append(errs, field.Invalid(field.NewPath(steps[0], steps[1:]...), got, validation.FieldImmutableErrorMsg))
+		}
+	}
+	return errs
 }
 
 // desired returns the part of an object whose changes increment its generation

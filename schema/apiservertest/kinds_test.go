@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/watch"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/discovery"
@@ -151,6 +153,84 @@ func generation(t *testing.T, config *rest.Config) {
 		})
 	}
 }
+
+func TestServer_ImmutableFields(t *testing.T) {
+	t.Parallel()
+	immutableFields(t, apiservertest.Start(t).Config())
+}
+
+func TestServer_ImmutableFieldsInACluster(t *testing.T) {
+	immutableFields(t, controlplane.Shared(t).Config())
+}
+
+// immutableFields sends merge patches for an object of a kind, some of which are refused because of a field.
+func immutableFields(t *testing.T, config *rest.Config) {
+	const (
+		workload = `spec: {serviceName: s, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b, c: d}}, spec: {containers: [{name: a, image: a}]}}, volumeClaimTemplates: [{metadata: {name: v}, spec: ` + claim + `}]}`
+		selector = "spec: {selector: {matchLabels: {c: d}}}"
+		image    = "spec: {template: {spec: {containers: [{name: a, image: b}]}}}"
+		role     = "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: a}"
+	)
+	mapper, client := mapperOf(t, config), dynamic.NewForConfigOrDie(config)
+	for typed, test := range map[string]struct {
+		object  string
+		refused map[string]string // by patch, the field
+		allowed []string
+	}{
+		"apps/v1 Deployment": {workload, map[string]string{selector: "spec.selector"}, []string{image, "spec: {replicas: 3}"}},
+		"apps/v1 DaemonSet":  {workload, map[string]string{selector: "spec.selector"}, []string{image}},
+		"apps/v1 ReplicaSet": {workload, map[string]string{selector: "spec.selector"}, []string{image}},
+		"apps/v1 StatefulSet": {workload, map[string]string{
+			selector: "spec.selector", "spec: {serviceName: t}": "spec.serviceName",
+			"spec: {volumeClaimTemplates: [{metadata: {name: w}, spec: " + claim + "}]}": "spec.volumeClaimTemplates",
+		}, []string{image, "spec: {podManagementPolicy: OrderedReady}", "spec: {volumeClaimTemplates: [{metadata: {name: v}, spec: " + claim + "}]}", "spec: {minReadySeconds: 3, ordinals: {start: 1}}"}},
+		"batch/v1 Job": {fmt.Sprintf("spec: {completionMode: NonIndexed, template: "+podTemplate+"}", "Never"), map[string]string{image: "spec.template", "spec: {completionMode: Indexed, completions: 1}": "spec.completionMode"},
+			[]string{"spec: {parallelism: 2, backoffLimit: 3}"}},
+		"v1 Secret":    {"{type: a/b, data: {a: YQ==}}", map[string]string{"type: Opaque": "type"}, []string{"data: {a: Yg==}", "data: {b: YQ==}"}},
+		"v1 ConfigMap": {"{immutable: true, data: {a: b}}", map[string]string{"data: {a: c}": "data", "immutable: false": "immutable", "binaryData: {b: YQ==}": "binaryData"}, []string{"metadata: {labels: {a: b}}"}},
+		"v1 PersistentVolumeClaim": {"spec: " + claim, map[string]string{
+			"spec: {accessModes: [ReadOnlyMany]}": "spec", "spec: {storageClassName: b}": "spec",
+		}, []string{"spec: {volumeName: a}"}},
+		"rbac.authorization.k8s.io/v1 RoleBinding":        {role, map[string]string{"roleRef: {name: b}": "roleRef"}, []string{"subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: a}]"}},
+		"rbac.authorization.k8s.io/v1 ClusterRoleBinding": {role, map[string]string{"roleRef: {name: b}": "roleRef"}, nil},
+		"storage.k8s.io/v1 StorageClass": {"{provisioner: example.com/a, parameters: {a: b}}", map[string]string{
+			"parameters: {a: c}": "parameters", "provisioner: example.com/b": "provisioner",
+		}, []string{"allowVolumeExpansion: true", "reclaimPolicy: Delete"}},
+	} {
+		t.Run(typed, func(t *testing.T) {
+			version, kind, _ := strings.Cut(typed, " ")
+			gvk := schema.FromAPIVersionAndKind(version, kind)
+			mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+			expect.NoError(t, err)
+			var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
+			if mapping.Scope == meta.RESTScopeNamespace {
+				resource = client.Resource(mapping.Resource).Namespace("kube-public")
+			}
+			u := &unstructured.Unstructured{Object: *testobj.As[map[string]any](t, test.object)}
+			u.SetGroupVersionKind(gvk)
+			u.SetName("immutable-" + rand.String(5))
+			_, err = resource.Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationIgnore})
+			expect.NoError(t, err)
+			patch := func(text string) error {
+				body, err := yaml.YAMLToJSON([]byte(text))
+				expect.NoError(t, err)
+				_, err = resource.Patch(t.Context(), u.GetName(), types.MergePatchType, body, metav1.PatchOptions{})
+				return err
+			}
+			for text, at := range test.refused {
+				err := patch(text)
+				if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "immutable") {
+					t.Errorf("%s: got %v, want that %s is immutable", text, err, at)
+				}
+			}
+			for _, text := range test.allowed {
+				expect.NoError(t, patch(text))
+			}
+		})
+	}
+}
+
+const claim = `{accessModes: [ReadWriteOnce], storageClassName: a, resources: {requests: {storage: 1Gi}}}`
 
 func mapperOf(t *testing.T, config *rest.Config) meta.RESTMapper {
 	client, err := discovery.NewDiscoveryClientForConfig(config)

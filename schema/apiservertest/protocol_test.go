@@ -134,6 +134,7 @@ func protocol(t *testing.T, config *rest.Config) {
 		{"YAML out", "GET", base + "/b", asYAML, "", "", 200, []string{"\nkind: Widget\n"}},
 		{"HEAD", "HEAD", base + "/b", asJSON, "", "", 200, []string{"application/json"}},
 		{"HEAD of nothing", "HEAD", base + "/nothing", asJSON, "", "", 404, nil},
+		{"list of a built-in kind", "GET", "/api/v1/namespaces?fieldSelector=metadata.name%3Ddefault", asJSON, "", "", 200, []string{`"items":[{"metadata":{"name":"default"`}},
 		{"HEAD of a built-in kind", "HEAD", "/api/v1/namespaces/default", asJSON, "", "", 405, nil},
 		{"apply", "PATCH", base + "/c?fieldManager=ann", asJSON, apply, widget("c", `,"labels":{"x":"y"}},"spec":{"size":4}}`), 201, []string{`"f:size":{}`, `"operation":"Apply"`}},
 		{"conflict", "PATCH", base + "/c?fieldManager=bob", asJSON, apply, widget("c", `},"spec":{"size":5}}`), 409, []string{`conflict with \"ann\": .spec.size`}},
