@@ -68,27 +68,37 @@ func Objects(objects ...runtime.Object) Option {
 func Manifests(texts ...[]byte) Option {
 	return func(o *options) {
 		for i, text := range texts {
-			if err := o.addManifests(text); err != nil {
+			objects, err := parse(text)
+			if err != nil {
 				o.errorf("manifest %d: %w", i, err)
 			}
+			o.objects = append(o.objects, objects...)
 		}
 	}
 }
 
-func (o *options) addManifests(text []byte) error {
+// parse returns the objects of YAML or JSON documents. Large integers stay as they are.
+func parse(text []byte) (objects []*unstructured.Unstructured, err error) {
 	for reader := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
-		u := &unstructured.Unstructured{}
-		switch err := reader.Decode(&u.Object); {
+		var document runtime.RawExtension
+		err := reader.Decode(&document)
+		switch {
 		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case len(u.Object) == 0:
-		case u.GetKind() == "" || u.GetAPIVersion() == "" || u.GetName() == "":
-			return fmt.Errorf("an object needs apiVersion, kind and metadata.name, got %q, %q and %q", u.GetAPIVersion(), u.GetKind(), u.GetName())
-		default:
-			o.objects = append(o.objects, u)
+			return objects, nil
+		case err == nil && len(document.Raw) == 0:
+			continue
 		}
+		u := &unstructured.Unstructured{}
+		if err == nil {
+			err = u.UnmarshalJSON(document.Raw)
+		}
+		if err == nil && (u.GetAPIVersion() == "" || u.GetName() == "") {
+			err = fmt.Errorf("an object needs apiVersion, kind and metadata.name, got %q, %q and %q", u.GetAPIVersion(), u.GetKind(), u.GetName())
+		}
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, u)
 	}
 }
 

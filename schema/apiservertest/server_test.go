@@ -479,6 +479,17 @@ func TestNew_NamesTheMistake(t *testing.T) {
 	}
 }
 
+// A manifest keeps integers that a float64 does not have.
+func TestManifests_LargeInteger(t *testing.T) {
+	t.Parallel()
+	s := apiservertest.Start(t, apiservertest.Manifests([]byte(cronTabYAML+"---\n{apiVersion: stable.example.com/v1, kind: CronTab, metadata: {name: a}, spec: {replicas: 9007199254740993}}\n")))
+	got, err := clientOf(s, "v1").Get(t.Context(), "a", metav1.GetOptions{})
+	expect.NoError(t, err)
+	if spec := testobj.Field(t, got, "spec"); spec != `{"replicas":9007199254740993}` {
+		t.Errorf("got %s", spec)
+	}
+}
+
 // Nothing of a server that does not start is left when the bubble ends.
 func TestNew_FailsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
