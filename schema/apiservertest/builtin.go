@@ -33,7 +33,6 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/client-go/applyconfigurations"
-	restclient "k8s.io/client-go/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crdkit/crdkit/internal/apistorage"
@@ -44,7 +43,7 @@ type builtins map[schema.GroupVersionKind]*registry.Store
 
 // installBuiltins serves client-go's kinds that are stable, each in the version that kube-apiserver
 // prefers. A group version of a definition among the objects is left to the definition.
-func (s *Server) installBuiltins(ctx context.Context, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, objects []*unstructured.Unstructured) (builtins, error) {
+func (s *Server) installBuiltins(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, objects []*unstructured.Unstructured) (builtins, error) {
 	versions := map[string]schema.GroupVersion{}
 	for _, gv := range clientKinds().PrioritizedVersionsAllGroups() {
 		stable := !strings.Contains(gv.Version, "alpha") && !strings.Contains(gv.Version, "beta")
@@ -58,7 +57,7 @@ func (s *Server) installBuiltins(ctx context.Context, server *genericapiserver.G
 		if defined[gv] {
 			continue
 		}
-		if err := s.install(ctx, all, server, config, options, gv); err != nil {
+		if err := s.install(all, server, config, options, gv); err != nil {
 			return nil, fmt.Errorf("%s: %w", gv, err)
 		}
 	}
@@ -92,7 +91,7 @@ func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 	return s
 }
 
-func (s *Server) install(ctx context.Context, all builtins, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
+func (s *Server) install(all builtins, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
 	types := newScheme(gv)
 	codecs := serializer.NewCodecFactory(types, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 	options.uncached = true
@@ -118,7 +117,7 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 		}
 		all[gv.WithKind(kind)] = store
 		served[plural.Resource] = []string{gv.String()}
-		s.addStorages(ctx, config.LoopbackClientConfig, storages, store, gv.WithKind(kind), plural.Resource)
+		s.addStorages(storages, store, gv.WithKind(kind), plural.Resource)
 	}
 	var converter managedfields.TypeConverter = scaleConverter{applyconfigurations.NewTypeConverter(types)}
 	if gv.Group == authorizationv1.GroupName {
@@ -160,13 +159,13 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 }
 
 // addStorages adds the storages of a kind and of its subresources.
-func (s *Server) addStorages(ctx context.Context, client *restclient.Config, all map[string]rest.Storage, store *registry.Store, gvk schema.GroupVersionKind, resource string) {
+func (s *Server) addStorages(all map[string]rest.Storage, store *registry.Store, gvk schema.GroupVersionKind, resource string) {
 	named := namedStore{store, gvk.Kind}
 	all[resource] = named
 	switch gvk.Kind {
 	case "Namespace":
 		store.ShouldDeleteDuringUpdate = shouldDeleteNamespace
-		all[resource] = namespaceREST{named, s, client, ctx}
+		all[resource] = namespaceREST{named, s}
 	case "Pod":
 		all[resource+"/binding"] = bindingREST{store}
 	}
@@ -186,12 +185,7 @@ type namedStore struct {
 	kind string
 }
 
-func (s namedStore) ShortNames() []string {
-	if name := shortNames[s.kind]; name != "" {
-		return []string{name}
-	}
-	return nil
-}
+func (s namedStore) ShortNames() []string { return shortNames[s.kind] }
 
 func newStore(s *runtime.Scheme, options restOptions, expressions *environment.EnvSet, gvk schema.GroupVersionKind, plural string, t, list reflect.Type) (*registry.Store, error) {
 	namespaced := !slices.Contains(clusterScoped, gvk.Kind)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -60,8 +59,6 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 		rules, err = bind(obj.RoleRef)
 	case *rbacv1.ClusterRoleBinding:
 		rules, err = bind(obj.RoleRef)
-	default:
-		return nil
 	}
 	if decision, _, _ := e.rbac.authorize(ctx, attributes); decision == authorizer.DecisionAllow {
 		e.rbac.remember(u, requestOf(attributes))
@@ -70,7 +67,7 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 	if err != nil {
 		return err
 	}
-	grants, _ := current.grants(u, in(a.GetNamespace()))
+	grants, _ := current.grants(u, a.GetNamespace())
 	var held []rbacv1.PolicyRule
 	for _, g := range grants {
 		held = append(held, g.rules...)
@@ -117,17 +114,13 @@ func aggregates(role *rbacv1.ClusterRole) bool {
 // equalButReferences reports whether two objects differ at most in what the garbage collector changes
 // (kubernetes/pkg/registry/rbac/helpers.go, IsOnlyMutatingGCFields).
 func equalButReferences(a, b runtime.Object) bool {
-	without := func(obj runtime.Object) runtime.Object {
-		obj = obj.DeepCopyObject()
-		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		if m, err := meta.Accessor(obj); err == nil {
-			m.SetFinalizers(nil)
-			m.SetOwnerReferences(nil)
-			m.SetManagedFields(nil)
-		}
-		return obj
-	}
-	return apiequality.Semantic.DeepEqual(without(a), without(b))
+	b = b.DeepCopyObject()
+	b.GetObjectKind().SetGroupVersionKind(a.GetObjectKind().GroupVersionKind())
+	from, to := a.(metav1.Object), b.(metav1.Object)
+	to.SetFinalizers(from.GetFinalizers())
+	to.SetOwnerReferences(from.GetOwnerReferences())
+	to.SetManagedFields(from.GetManagedFields())
+	return apiequality.Semantic.DeepEqual(a, b)
 }
 
 // requestFor returns the request that a rule of one verb, resource and name allows.

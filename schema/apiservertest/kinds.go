@@ -41,12 +41,12 @@ var clusterScoped = []string{
 }
 
 // shortNames are those of built-in kinds (kubernetes/pkg/registry, ShortNames).
-var shortNames = map[string]string{
-	"CertificateSigningRequest": "csr", "ConfigMap": "cm", "CronJob": "cj", "DaemonSet": "ds", "Deployment": "deploy", "Endpoints": "ep",
-	"Event": "ev", "HorizontalPodAutoscaler": "hpa", "IPAddress": "ip", "Ingress": "ing", "LimitRange": "limits", "Namespace": "ns",
-	"NetworkPolicy": "netpol", "Node": "no", "PersistentVolume": "pv", "PersistentVolumeClaim": "pvc", "Pod": "po",
-	"PodDisruptionBudget": "pdb", "PriorityClass": "pc", "ReplicaSet": "rs", "ReplicationController": "rc", "ResourceQuota": "quota",
-	"Service": "svc", "ServiceAccount": "sa", "StatefulSet": "sts", "StorageClass": "sc", "VolumeAttributesClass": "vac",
+var shortNames = map[string][]string{
+	"CertificateSigningRequest": {"csr"}, "ConfigMap": {"cm"}, "CronJob": {"cj"}, "DaemonSet": {"ds"}, "Deployment": {"deploy"}, "Endpoints": {"ep"},
+	"Event": {"ev"}, "HorizontalPodAutoscaler": {"hpa"}, "IPAddress": {"ip"}, "Ingress": {"ing"}, "LimitRange": {"limits"}, "Namespace": {"ns"},
+	"NetworkPolicy": {"netpol"}, "Node": {"no"}, "PersistentVolume": {"pv"}, "PersistentVolumeClaim": {"pvc"}, "Pod": {"po"},
+	"PodDisruptionBudget": {"pdb"}, "PriorityClass": {"pc"}, "ReplicaSet": {"rs"}, "ReplicationController": {"rc"}, "ResourceQuota": {"quota"},
+	"Service": {"svc"}, "ServiceAccount": {"sa"}, "StatefulSet": {"sts"}, "StorageClass": {"sc"}, "VolumeAttributesClass": {"vac"},
 }
 
 // upserted are the built-in kinds of which an update creates an object that does not exist

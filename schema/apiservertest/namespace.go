@@ -20,8 +20,6 @@ import (
 	storageerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	restclient "k8s.io/client-go/rest"
 )
 
 // namespaceREST deletes a namespace when what is in it has gone, as kube-apiserver
@@ -29,8 +27,6 @@ import (
 type namespaceREST struct {
 	namedStore
 	server *Server
-	client *restclient.Config
-	done   context.Context
 }
 
 // DeleteCollection is not served: a server has no route for it.
@@ -43,10 +39,7 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 	if err != nil {
 		return nil, false, err
 	}
-	preconditions := &storage.Preconditions{}
-	if p := options.Preconditions; p != nil {
-		preconditions.UID, preconditions.ResourceVersion = p.UID, p.ResourceVersion
-	}
+	preconditions := (*storage.Preconditions)(options.Preconditions)
 	out, begun := r.New(), false
 	err = r.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
 		namespace := existing.(*corev1.Namespace)
@@ -74,7 +67,7 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 // empty deletes what is in a namespace, repeatedly while finalizers keep something, and
 // then the namespace, which its spec.finalizers keep until then.
 func (r namespaceREST) empty(key, name string) {
-	ctx := genericapirequest.WithNamespace(r.done, metav1.NamespaceNone)
+	ctx := genericapirequest.WithNamespace(r.server.life, metav1.NamespaceNone)
 	// In a bubble, a finalizer may keep something for hours.
 	backoff := wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.1, Steps: math.MaxInt, Cap: 5 * time.Second}
 	_ = backoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
@@ -100,15 +93,7 @@ func shouldDeleteNamespace(ctx context.Context, key string, obj, existing runtim
 
 // deleteContent returns how many objects are left.
 func (r namespaceREST) deleteContent(ctx context.Context, namespace string) (left int64, err error) {
-	discover, err := discovery.NewDiscoveryClientForConfig(r.client)
-	if err != nil {
-		return 0, err
-	}
-	client, err := dynamic.NewForConfig(r.client)
-	if err != nil {
-		return 0, err
-	}
-	lists, err := discover.ServerPreferredNamespacedResources()
+	lists, err := r.server.kube.Discovery().ServerPreferredNamespacedResources()
 	if err != nil {
 		return 0, err
 	}
@@ -123,7 +108,7 @@ func (r namespaceREST) deleteContent(ctx context.Context, namespace string) (lef
 			return stored.Count
 		}
 		if count() > 0 {
-			errs = append(errs, client.Resource(gvr).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+			errs = append(errs, r.server.dynamic.Resource(gvr).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 			left += count()
 		}
 	}

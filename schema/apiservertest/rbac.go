@@ -158,7 +158,7 @@ func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (
 	if isAdmin(a.GetUser()) {
 		return authorizer.DecisionAllow, "", nil
 	}
-	grants, err := r.grants(a.GetUser(), in(a.GetNamespace()))
+	grants, err := r.grants(a.GetUser(), a.GetNamespace())
 	needed := []rbacv1.PolicyRule{requestOf(a).rule()}
 	for _, g := range grants {
 		if ok, _ := validation.Covers(g.rules, needed); ok {
@@ -177,12 +177,9 @@ func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (
 
 func isAdmin(u user.Info) bool { return slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) }
 
-// in returns a condition for one namespace.
-func in(namespace string) func(string) bool { return func(n string) bool { return n == namespace } }
-
-// grants returns what a user is granted in the cluster and in some namespaces. The error names the roles that bindings
+// grants returns what a user is granted in the cluster and in some namespaces: in all if there is none. The error names the roles that bindings
 // refer to and that do not exist.
-func (r *rbacAuthorizer) grants(u user.Info, namespaces func(string) bool) (all []grant, _ error) {
+func (r *rbacAuthorizer) grants(u user.Info, namespaces ...string) (all []grant, _ error) {
 	var errs []error
 	add := func(meta metav1.ObjectMeta, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {
 		if !slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return isSubject(u, s, meta.Namespace) }) {
@@ -203,7 +200,7 @@ func (r *rbacAuthorizer) grants(u user.Info, namespaces func(string) bool) (all 
 	bindings, err := r.bindings.List(labels.Everything())
 	errs = append(errs, err)
 	for _, b := range bindings {
-		if namespaces(b.Namespace) {
+		if len(namespaces) == 0 || slices.Contains(namespaces, b.Namespace) {
 			add(b.ObjectMeta, b.Subjects, b.RoleRef)
 		}
 	}

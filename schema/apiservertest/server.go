@@ -41,6 +41,7 @@ import (
 // Server is an API server for custom resources in this process. It is safe for concurrent use.
 type Server struct {
 	config   *rest.Config
+	life     context.Context
 	handler  http.Handler
 	store    *kubernetes.Client
 	builtins builtins
@@ -49,6 +50,9 @@ type Server struct {
 	rules    ruleCheck
 	rbac     *rbacAuthorizer // or nil
 	faults   faults
+	// kube and dynamic are the clients that the server itself has.
+	kube    clientset.Interface
+	dynamic dynamic.Interface
 	// ended is closed when the server has ended. Its last goroutines end within milliseconds.
 	ended chan struct{}
 }
@@ -82,7 +86,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	// Upstream exits the process if a server ends before its hooks for the start have run.
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		store: memory.NewClient(life), webhooks: webhooks{done: life}, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
+		store: memory.NewClient(life), life: life, version: o.version, faults: faults{watches: map[*userRequest]context.CancelFunc{}},
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
 	if o.handler != nil {
@@ -143,7 +147,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	server := custom.GenericAPIServer
 	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
 	var definitions []*apiextensionsv1.CustomResourceDefinition
-	s.builtins, err = s.installBuiltins(life, server, config.GenericConfig, options, o.objects)
+	s.builtins, err = s.installBuiltins(server, config.GenericConfig, options, o.objects)
 	if err == nil {
 		definitions, err = s.createFirst(life, config.GenericConfig.RESTOptionsGetter, o)
 	}
@@ -211,20 +215,18 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 	options.codec = extensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)
 	config.RESTOptionsGetter = options
 
-	kube, err := clientset.NewForConfig(config.LoopbackClientConfig)
-	if err != nil {
+	if s.kube, err = clientset.NewForConfig(config.LoopbackClientConfig); err != nil {
 		return nil, err
 	}
-	dynamicClient, err := dynamic.NewForConfig(config.LoopbackClientConfig)
-	if err != nil {
+	if s.dynamic, err = dynamic.NewForConfig(config.LoopbackClientConfig); err != nil {
 		return nil, err
 	}
-	config.SharedInformerFactory = informers.NewSharedInformerFactory(kube, 10*time.Minute)
+	config.SharedInformerFactory = informers.NewSharedInformerFactory(s.kube, 10*time.Minute)
 	if rbac {
 		s.rbac = newAuthorizer(config.SharedInformerFactory.Rbac().V1())
 		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorizeForPolicy)
 	}
-	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, kube, dynamicClient,
+	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, s.kube, s.dynamic,
 		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, services{s}))
 	if err != nil {
 		return nil, err

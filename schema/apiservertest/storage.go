@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -86,22 +84,14 @@ func (o restOptions) newStorage(
 	newFunc, newListFunc func() runtime.Object, attrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
 ) (storage.Interface, factory.DestroyFunc, error) {
 	versioner := storage.APIObjectVersioner{}
-	transformer := identity.NewEncryptCheckTransformer()
-	decoder := etcd3.NewDefaultDecoder(config.Codec, versioner)
-	unsafeDeletion := utilfeature.DefaultFeatureGate.Enabled(features.AllowUnsafeMalformedObjectDeletion)
-	if unsafeDeletion {
-		transformer = etcd3.WithCorruptObjErrorHandlingTransformer(transformer)
-		decoder = etcd3.WithCorruptObjErrorHandlingDecoder(decoder)
-	}
+	transformer := etcd3.WithCorruptObjErrorHandlingTransformer(identity.NewEncryptCheckTransformer())
+	decoder := etcd3.WithCorruptObjErrorHandlingDecoder(etcd3.NewDefaultDecoder(config.Codec, versioner))
 	store, err := etcd3.New(o.client, o.compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix,
 		config.GroupResource, transformer, config.LeaseManagerConfig, decoder, versioner)
 	if err != nil {
 		return nil, nil, err
 	}
-	var backend storage.Interface = store
-	if unsafeDeletion {
-		backend = etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)
-	}
+	backend := etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource)
 	if o.uncached {
 		return backend, sync.OnceFunc(store.Close), nil
 	}

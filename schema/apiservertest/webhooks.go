@@ -1,7 +1,6 @@
 package apiservertest
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,10 +15,7 @@ import (
 )
 
 // webhooks calls webhooks, in process if there is a handler.
-type webhooks struct {
-	transport http.RoundTripper // to the handler, or nil
-	done      context.Context
-}
+type webhooks struct{ transport http.RoundTripper } // to the handler, or nil
 
 // wrap is a [webhook.AuthenticationInfoResolverWrapper].
 func (h webhooks) wrap(delegate webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
@@ -54,7 +50,7 @@ func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL,
 		return &url.URL{Scheme: "https", Host: fmt.Sprintf("%s.%s.svc:%d", name, namespace, port)}, nil
 	}
 	store := s.builtins[corev1.SchemeGroupVersion.WithKind("Service")]
-	obj, err := store.Get(genericapirequest.WithNamespace(s.webhooks.done, namespace), name, &metav1.GetOptions{})
+	obj, err := store.Get(genericapirequest.WithNamespace(s.life, namespace), name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}

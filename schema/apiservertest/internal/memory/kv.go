@@ -13,10 +13,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// kv implements [pb.KVClient].
-type kv struct{ *store }
-
-var _ pb.KVClient = kv{}
+// kv implements what the storage uses of [pb.KVClient].
+type kv struct {
+	pb.KVClient
+	*store
+}
 
 func (k kv) Range(_ context.Context, in *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	k.mu.Lock()
@@ -37,12 +38,6 @@ func (k kv) Put(_ context.Context, in *pb.PutRequest, _ ...grpc.CallOption) (*pb
 	defer k.mu.Unlock()
 	k.put(in)
 	return &pb.PutResponse{Header: k.header()}, nil
-}
-
-func (k kv) DeleteRange(_ context.Context, in *pb.DeleteRangeRequest, _ ...grpc.CallOption) (*pb.DeleteRangeResponse, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return &pb.DeleteRangeResponse{Deleted: k.delete(in), Header: k.header()}, nil
 }
 
 func (k kv) Compact(_ context.Context, in *pb.CompactionRequest, _ ...grpc.CallOption) (*pb.CompactionResponse, error) {

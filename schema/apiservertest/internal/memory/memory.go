@@ -4,7 +4,6 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -27,7 +26,7 @@ const Version = "3.6.0"
 func NewClient(ctx context.Context) *kubernetes.Client {
 	s := &store{revision: 1, keys: map[string][]*mvccpb.KeyValue{}, progress: map[string]int{}, changed: make(chan struct{})}
 	c := clientv3.NewCtxClient(ctx)
-	c.KV, c.Watcher, c.Lease = clientv3.NewKVFromKVClient(kv{s}, c), watcher{s}, lease{store: s}
+	c.KV, c.Watcher, c.Lease = clientv3.NewKVFromKVClient(kv{store: s}, c), watcher{s}, lease{store: s}
 	context.AfterFunc(ctx, s.close)
 	client := &kubernetes.Client{Client: c}
 	client.Kubernetes = client
@@ -91,10 +90,7 @@ func (s *store) between(key, end []byte) []string {
 		return []string{string(key)}
 	}
 	from, _ := slices.BinarySearch(s.sorted, string(key))
-	to := len(s.sorted)
-	if !bytes.Equal(end, []byte{0}) {
-		to, _ = slices.BinarySearch(s.sorted, string(end))
-	}
+	to, _ := slices.BinarySearch(s.sorted, string(end))
 	return s.sorted[from:max(from, to)]
 }
 

@@ -91,7 +91,7 @@ func contains(op clientv3.Op, key []byte) bool {
 	if end == nil {
 		return slices.Equal(from, key)
 	}
-	return slices.Compare(from, key) <= 0 && (slices.Equal(end, []byte{0}) || slices.Compare(key, end) < 0)
+	return slices.Compare(from, key) <= 0 && slices.Compare(key, end) < 0
 }
 
 // RequestProgress has all watches send a progress notification that asked for them.
