@@ -114,7 +114,8 @@
 //     request is allowed.
 //   - Built-in kinds have no subresources except status, scale and pods/binding. They have no
 //     OpenAPI, so that MutatingAdmissionPolicies with an applyConfiguration fail for them. Tables
-//     have only their name and age, and HorizontalPodAutoscalers have only the version v2.
+//     have only their name and age, there is no category all, and HorizontalPodAutoscalers have
+//     only the version v2.
 //   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
 //   - Creating an object within two seconds of its CRD is delayed by two seconds, as in a cluster
 //     (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go), unless the
