@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +31,7 @@ type counters struct {
 	mu       sync.Mutex
 	rules    map[string]*ruleCounter // by group, kind and version
 	policies map[string]*policyProbe // by the name of the probe
-	webhooks map[string][]*Decision  // by path
+	webhooks map[string]*Decision    // by the first element of their paths
 }
 
 func (s *side) decision(format string, args ...any) *Decision {
@@ -235,9 +234,9 @@ func (c *counters) audited(event *audit.Event) {
 	}
 }
 
-// countWebhooks prepares to count the webhooks of a release.
+// countWebhooks prepares to count the webhooks of a release: each one gets a path of its own.
 func (s *side) countWebhooks() {
-	s.counters.webhooks = map[string][]*Decision{}
+	s.counters.webhooks = map[string]*Decision{}
 	for _, m := range s.manifests {
 		if !strings.HasSuffix(m.GetKind(), "WebhookConfiguration") {
 			continue
@@ -246,14 +245,23 @@ func (s *side) countWebhooks() {
 		for _, w := range webhooks {
 			webhook, _ := w.(map[string]any)
 			name, _, _ := unstructured.NestedString(webhook, "name")
-			at, _, _ := unstructured.NestedString(webhook, "clientConfig", "service", "path")
-			if text, found, _ := unstructured.NestedString(webhook, "clientConfig", "url"); found {
-				if u, err := url.Parse(text); err == nil {
-					at = u.Path
+			first := fmt.Sprintf("equivalence-%d", len(s.counters.webhooks))
+			s.counters.webhooks[first] = s.decision("%s %s: %s", m.GetKind(), m.GetName(), name)
+			config, _ := webhook["clientConfig"].(map[string]any)
+			if service, ok := config["service"].(map[string]any); ok {
+				if at, _ := service["path"].(string); at == "" || at[0] == '/' { // the server refuses others
+					service["path"] = "/" + first + cmp.Or(at, "/")
 				}
 			}
-			at = path.Join("/", at)
-			s.counters.webhooks[at] = append(s.counters.webhooks[at], s.decision("%s %s: %s", m.GetKind(), m.GetName(), name))
+			if text, ok := config["url"].(string); ok {
+				if u, err := url.Parse(text); err == nil {
+					u.Path = "/" + first + cmp.Or(u.Path, "/")
+					config["url"] = u.String()
+				}
+			}
+		}
+		if len(webhooks) > 0 {
+			m.Object["webhooks"] = webhooks
 		}
 	}
 }
@@ -267,10 +275,15 @@ func (c *counters) webhook(h http.Handler, fail func(error)) http.Handler {
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
+		first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		d, h := c.webhooks[first], h
+		if d != nil {
+			h = http.StripPrefix("/"+first, h)
+		}
 		answer := inprocess.NewResponse()
 		err = answer.Serve(h, r)
-		var review admissionv1.AdmissionReview
-		if decisions := c.webhooks[r.URL.Path]; len(decisions) > 0 {
+		if d != nil {
+			var review admissionv1.AdmissionReview
 			switch text := answer.Body.Bytes(); {
 			case err != nil:
 				err = errors.New("the handler panics")
@@ -280,19 +293,17 @@ func (c *counters) webhook(h http.Handler, fail func(error)) http.Handler {
 				err = fmt.Errorf("expected an AdmissionReview with a response, got %s", text[:min(len(text), 500)])
 			}
 			if err != nil {
-				fail(fmt.Errorf("%s at %s: %w", decisions[0].Name, r.URL.Path, err))
+				fail(fmt.Errorf("%s at %s: %w", d.Name, strings.TrimPrefix(r.URL.Path, "/"+first), err))
 				panic(http.ErrAbortHandler)
 			}
 			c.mu.Lock()
-			for _, d := range decisions {
-				switch {
-				case !review.Response.Allowed:
-					d.Denied++
-				case len(review.Response.Patch) > 0 && !slices.Equal(review.Response.Patch, []byte("[]")):
-					d.Changed++
-				default:
-					d.Allowed++
-				}
+			switch {
+			case !review.Response.Allowed:
+				d.Denied++
+			case len(review.Response.Patch) > 0 && !slices.Equal(review.Response.Patch, []byte("[]")):
+				d.Changed++
+			default:
+				d.Allowed++
 			}
 			c.mu.Unlock()
 		}

@@ -25,7 +25,7 @@
 //     create them. Without them, the test does not see that rules of a schema ignore unchanged values (ratcheting), while a
 //     webhook does not.
 //   - Every user may do everything, so the authorizer of an expression always allows.
-//   - Validations are counted per policy, webhooks per path, and rules as if no webhook or policy had changed an object
-//     that is denied. Mutating policies are not counted.
+//   - Validations are counted per policy, and rules as if no webhook or policy had changed an object that is denied.
+//     Mutating policies are not counted.
 //   - Objects of built-in kinds come only from [Samples], and are not validated as in a cluster: see package apiservertest.
 package equivalence

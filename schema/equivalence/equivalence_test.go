@@ -187,6 +187,21 @@ func (p pair) compare(t *testing.T, seed uint64, requests int) *equivalence.Repo
 	return report
 }
 
+// Webhooks at one path are counted one by one.
+func TestCompare_CountsEachWebhook(t *testing.T) {
+	t.Parallel()
+	one := limited(widgets(t, ""))
+	text := string(one.Manifests["webhooks.yaml"])
+	_, first, _ := strings.Cut(text, "webhooks: [")
+	misspelled := strings.NewReplacer("webhook.example.com, ", "misspelled.example.com, ", "resources: [widgets]", "resources: [widget]").Replace(strings.TrimSuffix(first, "]}"))
+	two := one
+	two.Manifests = map[string][]byte{"webhooks.yaml": []byte(strings.Replace(text, "webhooks: [", "webhooks: ["+misspelled+",", 1))}
+	report := pair{one, two, nil}.compare(t, 0, 400)
+	if report.Equivalent() || !strings.Contains(report.String(), "misspelled.example.com: allowed 0, denied 0: no request was decided") {
+		t.Errorf("got %s", report)
+	}
+}
+
 // A policy with one mistake is found to decide differently, whatever the seed.
 func TestCompare_FindsMistakes(t *testing.T) {
 	plain := widgets(t, "")
