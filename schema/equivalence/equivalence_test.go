@@ -2,6 +2,7 @@ package equivalence_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -187,6 +189,64 @@ func (p pair) compare(t *testing.T, seed uint64, requests int) *equivalence.Repo
 	return report
 }
 
+const available = "!has(object.status) || !has(object.status.replicas) || object.status.replicas < 3"
+
+var ready = map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "a"},
+	"spec": map[string]any{"replicas": 1}, "status": map[string]any{"replicas": 1}}
+
+// versions returns the definition of widgets with a second version.
+func versions(t testing.TB, edit func(crd *apiextensionsv1.CustomResourceDefinition)) []*schema.Definition {
+	t.Helper()
+	crd := widgets(t, "")[0].CustomResourceDefinition()
+	second := crd.Spec.Versions[0].DeepCopy()
+	second.Name, second.Storage = "v2", false
+	crd.Spec.Versions = append(crd.Spec.Versions, *second)
+	edit(crd)
+	d, err := schema.New(crd)
+	expect.NoError(t, err)
+	return []*schema.Definition{d}
+}
+
+// converting returns a release in which v2 lacks the hosts of v1, and conversion adds one.
+func converting(t testing.TB, host string) schema.Release {
+	t.Helper()
+	at := "https://webhook.example.com/convert"
+	return schema.Release{
+		Definitions: versions(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
+			spec := crd.Spec.Versions[1].Schema.OpenAPIV3Schema.Properties["spec"]
+			delete(spec.Properties, "hosts")
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+				ConversionReviewVersions: []string{"v1"}, ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &at},
+			}}
+		}),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var review apiextensionsv1.ConversionReview
+			_ = json.NewDecoder(r.Body).Decode(&review)
+			review.Response = &apiextensionsv1.ConversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+			for _, object := range review.Request.Objects {
+				var u unstructured.Unstructured
+				_ = u.UnmarshalJSON(object.Raw)
+				unstructured.RemoveNestedField(u.Object, "spec", "hosts")
+				if review.Request.DesiredAPIVersion == "example.com/v1" {
+					_ = unstructured.SetNestedStringSlice(u.Object, []string{host}, "spec", "hosts")
+				}
+				u.SetAPIVersion(review.Request.DesiredAPIVersion)
+				review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, runtime.RawExtension{Object: &u})
+			}
+			_ = json.NewEncoder(w).Encode(review)
+		}),
+	}
+}
+
+// Objects in two versions do not have one name at the same time.
+func TestCompare_FixedNameInVersions(t *testing.T) {
+	t.Parallel()
+	both := policy(versions(t, func(*apiextensionsv1.CustomResourceDefinition) {}), "example.com", "widgets", both, "", "object.metadata.name != 'special' || object.spec.size <= 700")
+	if report := (pair{both, both, nil}).compare(t, 0, 1000); !report.Equivalent() {
+		t.Errorf("got %s", report)
+	}
+}
+
 // Webhooks at one path are counted one by one.
 func TestCompare_CountsEachWebhook(t *testing.T) {
 	t.Parallel()
@@ -227,6 +287,8 @@ func TestCompare_FindsMistakes(t *testing.T) {
 		"a cost limit":                         {listed(plain, false), ofWidgets(both, "", "!has(object.spec.hosts) || object.spec.hosts.all(h, !h.endsWith('.local') && object.spec.hosts.all(a, object.spec.hosts.all(b, a == b || a != b)))"), nil},
 		"or for and":                           {hosted(plain), ofWidgets(both, "", "("+hosts+") || ("+distinct+")"), nil},
 		"a match condition that excludes some": {limited(plain), ofWidgets(both, `matchConditions: [{name: a, expression: "object.spec.class != 'large'"}],`, atMost), nil},
+		"another version":                      {converting(t, "a"), converting(t, "b"), nil},
+		"the status of a built-in kind":        {policy(nil, "apps", "deployments, deployments/status", both, "", available), policy(nil, "apps", "deployments", both, "", available), []equivalence.Option{equivalence.Samples(ready)}},
 	} {
 		if name == "another resource" {
 			p.after.Manifests["policy.yaml"] = []byte(strings.Replace(string(p.after.Manifests["policy.yaml"]), "resources: [widgets]", "resources: [widget]", 1))

@@ -1,6 +1,7 @@
 package equivalence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,9 +25,10 @@ type kind struct {
 	namespaced bool
 	hasStatus  bool
 	makers     []*generate.Generator
+	others     []*kind // versions
 	samples    []map[string]any
-	created    int        // objects, in both releases
-	named      sync.Mutex // held while an object has one of the names of the comparison
+	created    int         // objects, in both releases
+	named      *sync.Mutex // of all versions, held while an object has one of the names of the comparison
 }
 
 // path returns the path of the resource.
@@ -65,11 +66,19 @@ func (c *comparison) findKinds() error {
 		return fmt.Errorf("the releases define no kind, and there are no samples")
 	}
 	for _, k := range c.kinds {
+		k.named = &sync.Mutex{}
+		for _, other := range c.kinds {
+			if other != k && other.gvk.GroupKind() == k.gvk.GroupKind() {
+				k.others = append(k.others, other)
+				k.named = cmp.Or(other.named, k.named)
+			}
+		}
 		for _, s := range c.sides {
 			var err error
 			if k.resource, k.namespaced, err = s.resource(k.gvk); err != nil {
 				return err
 			}
+			k.hasStatus = k.hasStatus || s.hasStatus(k.resource)
 		}
 	}
 	for _, s := range c.sides {
@@ -125,10 +134,6 @@ func (c *comparison) addVersions(before, after *schema.Definition) error {
 				return fmt.Errorf("%s: %w", c.sides[i].name, err)
 			}
 			k.makers = append(k.makers, g)
-			hasStatus := func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-				return v.Name == name && v.Subresources != nil && v.Subresources.Status != nil
-			}
-			k.hasStatus = k.hasStatus || slices.ContainsFunc(d.CustomResourceDefinition().Spec.Versions, hasStatus)
 			c.addSchema(d.Version(name).Structural())
 		}
 		c.kinds = append(c.kinds, k)

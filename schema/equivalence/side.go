@@ -39,6 +39,7 @@ type side struct {
 	server      *apiservertest.Server
 	client      *http.Client
 	mapper      meta.RESTMapper
+	groups      []*restmapper.APIGroupResources
 
 	decisions []*Decision
 	counters  counters
@@ -119,9 +120,17 @@ func (s *side) start(ctx context.Context, opts []apiservertest.Option) (err erro
 	if err != nil {
 		return err
 	}
-	groups, err := restmapper.GetAPIGroupResources(found)
-	s.mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	s.groups, err = restmapper.GetAPIGroupResources(found)
+	s.mapper = restmapper.NewDiscoveryRESTMapper(s.groups)
 	return err
+}
+
+// hasStatus reports whether a resource has the subresource status.
+func (s *side) hasStatus(resource runtimeschema.GroupVersionResource) bool {
+	return slices.ContainsFunc(s.groups, func(g *restmapper.APIGroupResources) bool {
+		is := func(r metav1.APIResource) bool { return r.Name == resource.Resource+"/status" }
+		return g.Group.Name == resource.Group && slices.ContainsFunc(g.VersionedResources[resource.Version], is)
+	})
 }
 
 // parse reads the manifests in the order of their files.

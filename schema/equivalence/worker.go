@@ -26,6 +26,7 @@ import (
 // write is a request to both releases.
 type write struct {
 	kind      *kind
+	createdAs *kind // in another version, or nil
 	op        Operation
 	user      rest.ImpersonationConfig
 	creator   rest.ImpersonationConfig
@@ -74,6 +75,16 @@ func (w *worker) round(ctx context.Context) {
 	now := w.both(ctx, created, state{})
 	if now.same {
 		w.keep(k, now.object)
+		if len(k.others) > 0 && w.random.IntN(2) == 0 { // what is stored differs if another version does
+			read := created
+			read.kind, read.createdAs, read.op, read.object, read.old = pick(w.random, k.others), k, Read, nil, now.object
+			if now = w.both(ctx, read, now); !now.same {
+				w.cleanUp(ctx, created)
+				return
+			}
+			k, created.kind = read.kind, read.kind
+			e.others = append(slices.Clip(w.generated[k]), now.object)
+		}
 		for i := range 3 {
 			next := created
 			next.op, next.user, next.old = Update, pick(w.random, w.users), now.object
@@ -381,7 +392,7 @@ func (w *worker) cleanUp(ctx context.Context, created write) {
 func (w *worker) again(ctx context.Context, write write) *Difference {
 	create, versions := write, [2]string{}
 	if write.op != Create {
-		create.op, create.user, create.object, create.old = Create, write.creator, write.old, nil
+		create.kind, create.op, create.user, create.object, create.old = cmp.Or(write.createdAs, write.kind), Create, write.creator, write.old, nil
 		create.object = w.named(create)
 		d, r := w.ask(ctx, create, versions)
 		if r[0].Allowed || r[1].Allowed {
