@@ -19,12 +19,14 @@
 //
 // A test finds differences; it does not prove that there are none.
 //
-//   - Generated objects and samples have labels and annotations, but no other metadata. Requests do not patch or apply.
+//   - Generated objects and samples have labels and annotations, but no other metadata. Requests do not patch, apply or scale,
+//     and none is a dry run.
 //   - Only versions that both releases serve are compared, and no messages, warnings and status codes.
 //   - Objects that only an earlier release accepted are missing, unless they are given to [Stored]: both releases refuse to
 //     create them. Without them, the test does not see that rules of a schema ignore unchanged values (ratcheting), while a
 //     webhook does not.
-//   - Every user may do everything, so the authorizer of an expression always allows.
+//   - Every user may do everything, so the authorizer of an expression always allows. Namespaces that an expression tells from
+//     others by their labels, rather than a namespaceSelector, must be among the manifests.
 //   - Validations are counted per policy, and rules as if no webhook or policy had changed an object that is denied.
 //     Mutating policies are not counted.
 //   - Objects of built-in kinds come only from [Samples], and are not validated as in a cluster: see package apiservertest.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,15 +42,16 @@ func Test(t *testing.T, before, after schema.Release, opts ...Option) {
 // The requests create, update and delete objects of all kinds that the releases define, and update their status; see also
 // [Stored]. The objects are generated from the schemas of both releases and from [Samples], and are then edited: one field
 // gets a constant of an expression or a value of its parameters, a value at a bound of the schema or next to it, the value of
-// another field, or no value; lists get longer or shorter, and maps get keys that an expression mentions. The requests depend
-// on [Seed] only.
+// another field, or no value; lists get longer or shorter, and maps get keys that an expression or an objectSelector mentions.
+// Half of the objects are also read and updated in another version. The names, the namespaces and the users of requests include
+// those that expressions and selectors mention. The requests depend on [Seed] only.
 //
 // Compare returns an error if a release cannot be installed, if the releases do not define the same kinds, if a binding has
 // no parameters, or if a webhook gives no valid answer. The error names the release, the file, the object and the field.
 func Compare(ctx context.Context, before, after schema.Release, opts ...Option) (*Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c := &comparison{requests: 2000, users: []rest.ImpersonationConfig{{}}, abort: cancel, found: map[signature]*Difference{}, declared: map[string]int{}}
+	c := &comparison{requests: 2000, abort: cancel, found: map[signature]*Difference{}, declared: map[string]int{}}
 	report, err := c.run(ctx, before, after, opts)
 	if err != nil {
 		return nil, fmt.Errorf("equivalence: %w", err)
@@ -63,9 +65,16 @@ func (c *comparison) run(ctx context.Context, before, after schema.Release, opts
 	}
 	errs := c.errs
 	for i, release := range []schema.Release{before, after} {
-		s, err := newSide(ctx, [...]string{"before", "after"}[i], release, c.stored, c.abort)
+		s, err := newSide([...]string{"before", "after"}[i], release)
 		c.sides[i] = s
 		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	fromManifests := c.readManifests()
+	for _, s := range c.sides {
+		errs = append(errs, s.failed(s.start(ctx, c.namespaces, c.stored, c.abort)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -75,7 +84,7 @@ func (c *comparison) run(ctx context.Context, before, after schema.Release, opts
 			return nil, fmt.Errorf("Undecided: there is no decision %q", name)
 		}
 	}
-	if err := c.findKinds(); err != nil {
+	if err := c.findKinds(fromManifests); err != nil {
 		return nil, err
 	}
 	c.send(ctx)
@@ -147,7 +156,8 @@ type comparison struct {
 	sides         [2]*side
 	kinds         []*kind
 	rules, bounds hints
-	objectNames   []string // with which rules compare that of an object
+	objectNames   []string            // with which rules compare that of an object
+	namespaces    []*corev1.Namespace // of the comparison
 
 	mu       sync.Mutex
 	sent     int
@@ -177,12 +187,17 @@ func Seed(n uint64) Option {
 	return func(c *comparison) { c.seed = n }
 }
 
-// Users sets the users that send requests. The user without a name is an administrator, who is the
-// default.
+// Users sets the users that send requests. The user without a name is an administrator. By default, that user and those with whom
+// expressions compare request.userInfo.username and request.userInfo.groups send them.
 func Users(users ...rest.ImpersonationConfig) Option {
 	return func(c *comparison) {
 		if len(users) == 0 {
 			c.errorf("Users: expected at least one")
+		}
+		for i, user := range users {
+			if user.UserName == "" && len(user.Groups) > 0 {
+				c.errorf("Users: user %d with groups %v has no UserName", i, user.Groups)
+			}
 		}
 		c.users = users
 	}

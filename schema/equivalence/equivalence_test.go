@@ -274,6 +274,15 @@ func TestCompare_FindsMistakes(t *testing.T) {
 		r.Manifests["cap.yaml"] = []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: cap, namespace: default}, data: {max: '700'}}")
 		return r
 	}
+	const at700 = "object.spec.size <= 700"
+	matching := func(more string) schema.Release {
+		r := ofWidgets(both, "", at700)
+		r.Manifests["policy.yaml"] = []byte(strings.Replace(string(r.Manifests["policy.yaml"]), "matchConstraints: {", "matchConstraints: {"+more+", ", 1))
+		return r
+	}
+	unless := func(condition string) schema.Release {
+		return ofWidgets(both, fmt.Sprintf("matchConditions: [{name: a, expression: %q}],", "!("+condition+")"), at700)
+	}
 	short := slices.DeleteFunc(securing(), func(e string) bool { return strings.Contains(e, "initContainers") })
 	for name, p := range map[string]pair{
 		"a forgotten has":                      {limited(plain), ofWidgets(both, "", "object.spec.size <= object.spec.limit"), nil},
@@ -287,6 +296,16 @@ func TestCompare_FindsMistakes(t *testing.T) {
 		"a cost limit":                         {listed(plain, false), ofWidgets(both, "", "!has(object.spec.hosts) || object.spec.hosts.all(h, !h.endsWith('.local') && object.spec.hosts.all(a, object.spec.hosts.all(b, a == b || a != b)))"), nil},
 		"or for and":                           {hosted(plain), ofWidgets(both, "", "("+hosts+") || ("+distinct+")"), nil},
 		"a match condition that excludes some": {limited(plain), ofWidgets(both, `matchConditions: [{name: a, expression: "object.spec.class != 'large'"}],`, atMost), nil},
+		"a variable":                           {ofWidgets(both, "", at700), ofWidgets(both, "variables: [{name: a, expression: object.spec.size}, {name: b, expression: variables.a + 1}],", "variables.b < 701"), nil},
+		"a namespace selector":                 {matching("namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system, other]}]}"), matching("namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [kube-system]}]}"), nil},
+		"a label of namespaces":                {matching("namespaceSelector: {matchLabels: {a: b}, matchExpressions: [{key: skip, operator: DoesNotExist}]}"), matching("namespaceSelector: {matchLabels: {a: b}}"), nil},
+		"an object selector":                   {matching("objectSelector: {matchExpressions: [{key: example.com/skip, operator: DoesNotExist}]}"), ofWidgets(both, "", at700), nil},
+		"a namespace":                          {unless("request.namespace == 'kube-system'"), ofWidgets(both, "", at700), nil},
+		"a prefix of names":                    {unless("object.metadata.name.startsWith('kube-')"), ofWidgets(both, "", at700), nil},
+		"a name":                               {unless("request.name == 'special'"), ofWidgets(both, "", at700), nil},
+		"a resource name":                      {matching("excludeResourceRules: [{operations: ['*'], apiGroups: [example.com], apiVersions: [v1], resources: [widgets], resourceNames: [special]}]"), ofWidgets(both, "", at700), nil},
+		"a user":                               {unless("request.userInfo.username == 'bob'"), ofWidgets(both, "", at700), nil},
+		"a group":                              {unless("'admins' in request.userInfo.groups"), ofWidgets(both, "", at700), nil},
 		"another version":                      {converting(t, "a"), converting(t, "b"), nil},
 		"the status of a built-in kind":        {policy(nil, "apps", "deployments, deployments/status", both, "", available), policy(nil, "apps", "deployments", both, "", available), []equivalence.Option{equivalence.Samples(ready)}},
 	} {
@@ -517,7 +536,7 @@ func TestCompare_BadInput(t *testing.T) {
 		"a stored object of no kind":       {good, []equivalence.Option{equivalence.Stored([]byte("{apiVersion: v1, kind: Pod, metadata: {name: a}}"))}, []string{"before: apiservertest: stored Pod a: no definition has it"}},
 		"a stored object without a name":   {good, []equivalence.Option{equivalence.Stored([]byte("{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}"), []byte("{apiVersion: example.com/v1, kind: Widget}"))}, []string{"stored object 1: metadata.name is missing"}},
 		"a stored object that is not YAML": {good, []equivalence.Option{equivalence.Stored([]byte("a: ["))}, []string{"Stored: object 0: "}},
-		"options":                          {good, []equivalence.Option{equivalence.Requests(0), equivalence.Users(), equivalence.Expect("", nil), equivalence.Undecided("")}, []string{"Requests(0): expected at least 1", "Users: expected at least one", "Expect: the reason is empty", "Undecided: the reason is empty"}},
+		"options":                          {good, []equivalence.Option{equivalence.Requests(0), equivalence.Users(), equivalence.Users(rest.ImpersonationConfig{Groups: []string{"admins"}}), equivalence.Expect("", nil), equivalence.Undecided("")}, []string{"Requests(0): expected at least 1", "Users: expected at least one", "Users: user 0 with groups [admins] has no UserName", "Expect: the reason is empty", "Undecided: the reason is empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package equivalence
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/crdkit/crdkit/internal/generate"
@@ -30,8 +31,8 @@ var environ = sync.OnceValue(func() *cel.Env {
 })
 
 // expressionHints returns the hints of a CEL expression: each part that is joined by && or || is one, and the whole. It also
-// returns the names that the expression compares with that of the object.
-func expressionHints(expression string, within ...string) (hints []hint, objectNames []string) {
+// returns the texts that the expression compares with a property of the request.
+func expressionHints(expression string, within ...string) (hints []hint, texts map[property][]string) {
 	parsed, issues := environ().Parse(expression)
 	if issues.Err() != nil {
 		return nil, nil
@@ -59,21 +60,18 @@ func expressionHints(expression string, within ...string) (hints []hint, objectN
 	}
 	root := ast.NavigateAST(parsed.NativeRep())
 	visit(root)
-	isName := func(e ast.NavigableExpr) bool {
-		return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "name" &&
-			e.AsSelect().Operand().Kind() == ast.SelectKind && e.AsSelect().Operand().AsSelect().FieldName() == "metadata"
-	}
+	texts = map[property][]string{}
 	for _, call := range ast.MatchDescendants(root, ast.KindMatcher(ast.CallKind)) {
-		if !slices.ContainsFunc(call.Children(), isName) {
-			continue
-		}
-		for _, part := range ast.MatchDescendants(call, ast.KindMatcher(ast.LiteralKind)) {
-			if name, ok := part.AsLiteral().Value().(string); ok && len(validation.IsDNS1123Label(name)) == 0 {
-				objectNames = append(objectNames, name)
+		for _, child := range call.Children() {
+			p := propertyOf(selected(child))
+			for _, part := range ast.MatchDescendants(call, ast.KindMatcher(ast.LiteralKind)) {
+				if text, ok := part.AsLiteral().Value().(string); ok && p != "" {
+					texts[p] = append(texts[p], p.with(text)...)
+				}
 			}
 		}
 	}
-	return hints, objectNames
+	return hints, texts
 }
 
 func (h *hint) name(name string) {
@@ -149,10 +147,10 @@ func (c *comparison) addSchema(s *structuralschema.Structural, path ...string) {
 		c.bounds.add(h)
 	}
 	for _, rule := range s.XValidations {
-		hints, names := expressionHints(rule.Rule, path...)
+		hints, texts := expressionHints(rule.Rule, path...)
 		c.rules.add(hints...)
 		if len(path) == 0 {
-			c.objectNames = append(c.objectNames, names...)
+			c.objectNames = append(c.objectNames, texts[objectName]...)
 		}
 	}
 	for _, child := range sorted(s.Properties) {
@@ -186,20 +184,42 @@ func (hs *hints) add(all ...hint) {
 	}
 }
 
-// expressions returns the expressions of a policy, or of the match conditions of webhooks.
-func expressions(value any) (all []string) {
+// expressions returns the expressions of a policy, with those of its variables in place of these, or of the match conditions of
+// webhooks.
+func expressions(object map[string]any) (all []string) {
+	for _, value := range fields(object, "expression") {
+		if text, ok := value.(string); ok {
+			all = append(all, text)
+		}
+	}
+	variables, _, _ := unstructured.NestedSlice(object, "spec", "variables")
+	for _, v := range slices.Backward(variables) { // one may refer to those before it
+		variable, _ := v.(map[string]any)
+		name, _, _ := unstructured.NestedString(variable, "name")
+		expression, _, _ := unstructured.NestedString(variable, "expression")
+		of := regexp.MustCompile(`(^|[^.\w])variables\.` + regexp.QuoteMeta(name) + `\b`)
+		for i, text := range all {
+			if len(text) < 10_000 {
+				all[i] = of.ReplaceAllString(text, "${1}("+strings.ReplaceAll(expression, "$", "$$")+"\n)")
+			}
+		}
+	}
+	return all
+}
+
+// fields returns the values of all fields with a name.
+func fields(value any, name string) (all []any) {
 	switch v := value.(type) {
 	case map[string]any:
-		for _, name := range sorted(v) {
-			if text, ok := v[name].(string); ok && name == "expression" {
-				all = append(all, text)
-			} else {
-				all = append(all, expressions(v[name])...)
+		for _, key := range sorted(v) {
+			if key == name {
+				all = append(all, v[key])
 			}
+			all = append(all, fields(v[key], name)...)
 		}
 	case []any:
 		for _, item := range v {
-			all = append(all, expressions(item)...)
+			all = append(all, fields(item, name)...)
 		}
 	}
 	return all

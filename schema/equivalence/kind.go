@@ -43,8 +43,8 @@ func (k *kind) path(namespace string) string {
 	return path.Join(at, k.resource.Resource)
 }
 
-// findKinds finds the kinds that both releases serve, and what matters in requests for them.
-func (c *comparison) findKinds() error {
+// findKinds finds the kinds that both releases serve, and what matters in requests for them, besides what their manifests say.
+func (c *comparison) findKinds(fromManifests []hint) error {
 	if err := c.checkSides(); err != nil {
 		return err
 	}
@@ -87,18 +87,8 @@ func (c *comparison) findKinds() error {
 				s.decisions = slices.DeleteFunc(s.decisions, func(d *Decision) bool { return slices.Contains(counter.decisions, d) })
 			}
 		}
-		for _, m := range s.manifests {
-			parameters := s.parameters(m)
-			for _, expression := range expressions(m.Object) {
-				hints, names := expressionHints(expression)
-				for i := range hints {
-					hints[i].literal(parameters)
-				}
-				c.rules.add(hints...)
-				c.objectNames = append(c.objectNames, names...)
-			}
-		}
 	}
+	c.rules.add(fromManifests...)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,24 +56,22 @@ func (m manifest) String() string {
 	return fmt.Sprintf("%s: %s %s", m.file, m.GetKind(), m.GetName())
 }
 
-// newSide starts a server with a release.
-func newSide(ctx context.Context, name string, release schema.Release, stored []map[string]any, abort context.CancelCauseFunc) (*side, error) {
+// newSide reads the manifests of a release.
+func newSide(name string, release schema.Release) (*side, error) {
 	s := &side{name: name, release: release}
-	opts, err := s.options(stored, abort)
+	return s, s.failed(errors.Join(s.parse(), s.checkBindings()))
+}
+
+// failed returns an error with the name of the release, or nil.
+func (s *side) failed(err error) error {
 	if err == nil {
-		err = s.start(ctx, opts)
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
+	return fmt.Errorf("%s: %w", s.name, err)
 }
 
 // options returns the options of a server with the release, and prepares to count its decisions.
-func (s *side) options(stored []map[string]any, abort context.CancelCauseFunc) ([]apiservertest.Option, error) {
-	if err := errors.Join(s.parse(), s.checkBindings()); err != nil {
-		return nil, err
-	}
+func (s *side) options(namespaces []*corev1.Namespace, stored []map[string]any, abort context.CancelCauseFunc) ([]apiservertest.Option, error) {
 	opts := []apiservertest.Option{apiservertest.Audit(s.counters.audited), apiservertest.NoWatchCache()}
 	if h := s.release.Handler; h != nil {
 		opts = append(opts, apiservertest.Handler(s.counters.webhook(h, func(err error) { abort(fmt.Errorf("%s: %w", s.name, err)) })))
@@ -96,6 +95,9 @@ func (s *side) options(stored []map[string]any, abort context.CancelCauseFunc) (
 		}
 		opts = append(opts, apiservertest.Objects(m))
 	}
+	for _, n := range namespaces {
+		opts = append(opts, apiservertest.Objects(n))
+	}
 	texts := make([][]byte, len(stored))
 	for i, object := range stored {
 		texts[i] = jsonOf(object)
@@ -103,8 +105,12 @@ func (s *side) options(stored []map[string]any, abort context.CancelCauseFunc) (
 	return append(opts, apiservertest.Stored(texts...)), nil
 }
 
-// start starts the server, and makes clients of it.
-func (s *side) start(ctx context.Context, opts []apiservertest.Option) (err error) {
+// start starts a server with the release, and makes clients of it.
+func (s *side) start(ctx context.Context, namespaces []*corev1.Namespace, stored []map[string]any, abort context.CancelCauseFunc) error {
+	opts, err := s.options(namespaces, stored, abort)
+	if err != nil {
+		return err
+	}
 	if s.server, err = apiservertest.New(ctx, opts...); err != nil {
 		for _, m := range s.manifests {
 			if strings.Contains(err.Error(), m.GetKind()+" "+m.GetName()) {

@@ -51,7 +51,7 @@ type worker struct {
 func (w *worker) round(ctx context.Context) {
 	k, namespace := pick(w.random, w.kinds), ""
 	if k.namespaced {
-		namespace = pick(w.random, w.sides[0].namespaces())
+		namespace = pick(w.random, w.namespaceNames())
 	}
 	w.names++ // an object of the last round may be left
 	fresh := w.generate(k)
