@@ -177,8 +177,8 @@ func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (
 
 func isAdmin(u user.Info) bool { return slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) }
 
-// grants returns what a user is granted in the cluster and in some namespaces: in all if there is none. The error names the roles that bindings
-// refer to and that do not exist.
+// grants returns what a user is granted in the cluster and in some namespaces, or in all without an argument. The error names the
+// roles that bindings refer to and that do not exist.
 func (r *rbacAuthorizer) grants(u user.Info, namespaces ...string) (all []grant, _ error) {
 	var errs []error
 	add := func(meta metav1.ObjectMeta, subjects []rbacv1.Subject, ref rbacv1.RoleRef) {

@@ -151,7 +151,7 @@ func valuesOf(r labels.Requirement) []string {
 	return []string{"true"}
 }
 
-// addNamespaces adds namespaces that meet the requirements of a selector except, if it excludes labels, for one of them.
+// addNamespaces adds namespaces that a selector selects, one for each value of a label, and one for each value that it excludes.
 func (c *comparison) addNamespaces(selector labels.Requirements) {
 	matching := map[string]string{}
 	for _, r := range selector {
