@@ -157,6 +157,7 @@ type comparison struct {
 	kinds         []*kind
 	rules, bounds hints
 	objectNames   []string            // with which rules compare that of an object
+	objectLabels  [][2]string         // keys and values that an objectSelector mentions
 	namespaces    []*corev1.Namespace // of the comparison
 
 	mu       sync.Mutex

@@ -112,6 +112,7 @@ func (c *comparison) readManifests() (all []hint) {
 				for _, r := range selector {
 					for _, value := range valuesOf(r) {
 						h.values = append(h.values, map[string]any{r.Key(): value})
+						c.objectLabels = append(c.objectLabels, [2]string{r.Key(), value})
 					}
 				}
 				all = append(all, h)

@@ -65,6 +65,11 @@ func (w *worker) round(ctx context.Context) {
 	} else if w.random.IntN(4) == 0 {
 		object = e.edit(object)
 	}
+	if len(w.objectLabels) > 0 && w.random.IntN(4) == 0 {
+		object = runtime.DeepCopyJSON(object)
+		label := pick(w.random, w.objectLabels)
+		_ = unstructured.SetNestedField(object, label[1], "metadata", "labels", label[0]) // unless the labels are no map
+	}
 	user := pick(w.random, w.users)
 	created := write{kind: k, op: Create, user: user, creator: user, namespace: namespace, object: object}
 	if len(w.objectNames) > 0 && w.random.IntN(2) == 0 {
