@@ -197,7 +197,7 @@ type buffers struct{ pool sync.Pool }
 // maxBuffer is the capacity up to which buffers are kept, because what is kept is not in the account of a review.
 const maxBuffer = 4 << 20
 
-// get returns an empty buffer with room for n bytes, or nil if there is none that is not far too large.
+// get returns an empty buffer with room for n bytes, or nil. It drops a buffer that is too small or much too large.
 func (b *buffers) get(n int) []byte {
 	buffer, _ := b.pool.Get().(*[]byte)
 	if buffer == nil || cap(*buffer) < n || cap(*buffer) > max(2*n, Small+Small/4) {

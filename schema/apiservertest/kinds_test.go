@@ -105,15 +105,10 @@ func generation(t *testing.T, config *rest.Config) {
 			var version, kind string
 			_, err := fmt.Sscan(k.kind, &version, &kind)
 			expect.NoError(t, err)
-			mapping, err := mapper.RESTMapping(schema.FromAPIVersionAndKind(version, kind).GroupKind(), schema.FromAPIVersionAndKind(version, kind).Version)
-			expect.NoError(t, err)
-			var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
-			if mapping.Scope == meta.RESTScopeNamespace {
-				resource = client.Resource(mapping.Resource).Namespace("default")
-			}
+			gvk := schema.FromAPIVersionAndKind(version, kind)
+			resource := resourceOf(t, mapper, client, gvk, "default")
 			u := &unstructured.Unstructured{Object: *testobj.As[map[string]any](t, k.object)}
-			u.SetAPIVersion(version)
-			u.SetKind(kind)
+			u.SetGroupVersionKind(gvk)
 			create := func() error {
 				_, err := resource.Create(t.Context(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				return err
@@ -129,7 +124,7 @@ func generation(t *testing.T, config *rest.Config) {
 			}
 			u.SetName("generation")
 			u.SetFinalizers([]string{"short"})
-			want := slices.Contains([]string{"admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy"}, mapping.GroupVersionKind.Group)
+			want := slices.Contains([]string{"admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "policy"}, gvk.Group)
 			isValid("a finalizer without a domain", want, create())
 			u.SetFinalizers(nil)
 			u, err = resource.Create(t.Context(), u, metav1.CreateOptions{})
@@ -200,16 +195,11 @@ func immutableFields(t *testing.T, config *rest.Config) {
 		t.Run(typed, func(t *testing.T) {
 			version, kind, _ := strings.Cut(typed, " ")
 			gvk := schema.FromAPIVersionAndKind(version, kind)
-			mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-			expect.NoError(t, err)
-			var resource dynamic.ResourceInterface = client.Resource(mapping.Resource)
-			if mapping.Scope == meta.RESTScopeNamespace {
-				resource = client.Resource(mapping.Resource).Namespace("kube-public")
-			}
+			resource := resourceOf(t, mapper, client, gvk, "kube-public")
 			u := &unstructured.Unstructured{Object: *testobj.As[map[string]any](t, test.object)}
 			u.SetGroupVersionKind(gvk)
 			u.SetName("immutable-" + rand.String(5))
-			_, err = resource.Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationIgnore})
+			_, err := resource.Create(t.Context(), u, metav1.CreateOptions{FieldValidation: metav1.FieldValidationIgnore})
 			expect.NoError(t, err)
 			patch := func(text string) error {
 				body, err := yaml.YAMLToJSON([]byte(text))
@@ -238,6 +228,17 @@ func mapperOf(t *testing.T, config *rest.Config) meta.RESTMapper {
 	groups, err := restmapper.GetAPIGroupResources(client)
 	expect.NoError(t, err)
 	return restmapper.NewDiscoveryRESTMapper(groups)
+}
+
+// resourceOf returns a client of a kind, in a namespace if it has one.
+func resourceOf(t *testing.T, mapper meta.RESTMapper, client dynamic.Interface, gvk schema.GroupVersionKind, namespace string) dynamic.ResourceInterface {
+	t.Helper()
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	expect.NoError(t, err)
+	if mapping.Scope == meta.RESTScopeNamespace {
+		return client.Resource(mapping.Resource).Namespace(namespace)
+	}
+	return client.Resource(mapping.Resource)
 }
 
 // A watch can begin at the resourceVersion of the first answer about a kind, however late the watch is.

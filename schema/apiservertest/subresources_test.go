@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -176,16 +175,11 @@ func status(t *testing.T, config *rest.Config) {
 		t.Run(typed, func(t *testing.T) {
 			version, kind, _ := strings.Cut(typed, " ")
 			gvk := schema.FromAPIVersionAndKind(version, kind)
-			mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-			expect.NoError(t, err)
-			var resource dynamic.ResourceInterface = dynamic.NewForConfigOrDie(config).Resource(mapping.Resource)
-			if mapping.Scope == meta.RESTScopeNamespace {
-				resource = dynamic.NewForConfigOrDie(config).Resource(mapping.Resource).Namespace("default")
-			}
+			resource := resourceOf(t, mapper, dynamic.NewForConfigOrDie(config), gvk, "default")
 			u := &unstructured.Unstructured{Object: *testobj.As[map[string]any](t, "spec: {"+test.spec+"}")}
 			u.SetGroupVersionKind(gvk)
 			u.SetName(name)
-			_, err = resource.Create(t.Context(), u, metav1.CreateOptions{})
+			_, err := resource.Create(t.Context(), u, metav1.CreateOptions{})
 			expect.NoError(t, err)
 			u, err = resource.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"labels":"a"},"annotations":{"annotations":"a"},"finalizers":["example.com/a"],`+
 				`"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"a"}]},"spec":{"a":"b","attacher":"other"}}`), metav1.PatchOptions{}, "status")
