@@ -152,12 +152,12 @@ func (h *handler) convertNext(ctx context.Context, c *converter, o *object, p *p
 
 // convertInParallel converts the parts of a large request, one at a time in each goroutine, until
 // one fails. There is a goroutine for each processor, as far as the memory allows: that of the
-// response, which mostly is not much larger than the request, and of the largest part in each
-// goroutine.
+// response, which mostly is not much larger than the request, of the outlines, and of the largest part
+// in each goroutine.
 func (h *handler) convertInParallel(ctx context.Context, req *review.Request, parts []part, all *part, to schema.GroupVersion) {
 	size, largest := 0, 0
 	for _, p := range parts {
-		size, largest = size+len(p.list), max(largest, review.Cost(p.list))
+		size, largest = size+len(p.list)+64*len(p.large), max(largest, review.Cost(p.list))
 	}
 	if all.err = req.Take(size + size/4 + largest); all.err != nil {
 		return
@@ -207,9 +207,8 @@ func (h *handler) convertPart(ctx context.Context, c *converter, o *object, p *p
 	c.object = o
 	defer c.recovered(ctx, to, &p.err)
 	p.err = errors.New("a conversion function called runtime.Goexit") // unless this function returns
-	cursor := rawjson.NewCursor(p.list)
-	for more := true; more; more = cursor.Next('[') {
-		o.parse(&c.arena, h.registry.metadata, &cursor)
+	for more := true; more; more = p.cursor.Next('[') {
+		o.parse(&c.arena, h.registry.metadata, &p.cursor)
 		if !h.convertNext(ctx, c, o, p, to) {
 			return
 		}

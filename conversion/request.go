@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
 )
 
@@ -19,10 +20,12 @@ type request struct {
 
 // part is some of a request's objects in a row, and their results.
 type part struct {
-	list   []byte // the objects of a large request, joined by commas
-	offset int    // of the list
-	first  int    // the index of the first one
-	n      int    // how many have been converted
+	list   []byte         // the objects of a large request, joined by commas
+	cursor rawjson.Cursor // at its beginning, to read it again
+	offset int            // of the list
+	large  []rawjson.Span // in it
+	first  int            // the index of the first one
+	n      int            // how many have been converted
 
 	text   []byte // the response so far, or what this part adds to it
 	seen   map[schema.GroupVersionKind]int
@@ -63,7 +66,7 @@ func readRequest(req *review.Request, c *converter) (asked request, err error) {
 
 // readObjects parses the objects of a small request. It cuts those of a large one into parts, which
 // are parsed only when they are converted, because together they would take many times the memory of
-// their text.
+// their text. It outlines these parts, so that the second pass need not read all of them.
 func (asked *request) readObjects(req *review.Request, c *converter) error {
 	cursor, n := &req.Cursor, 0
 	begin := cursor.Offset()
@@ -83,9 +86,10 @@ func (asked *request) readObjects(req *review.Request, c *converter) error {
 			if last := len(asked.parts) - 1; last < 0 || len(asked.parts[last].list) >= partSize {
 				asked.parts = append(asked.parts, part{first: n, offset: cursor.Offset()})
 			}
-			cursor.Value()
 			p := &asked.parts[len(asked.parts)-1]
+			_, p.large = cursor.OutlineOfLarge(p.large)
 			p.list = cursor.Since(p.offset)
+			p.cursor = cursor.Again(p.offset, p.large)
 		}
 		if err := cursor.Err(); err != nil {
 			return fmt.Errorf("request.objects[%d]: %w", n, err)

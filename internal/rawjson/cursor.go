@@ -32,6 +32,8 @@ type Cursor struct {
 	name  []byte
 	start int // of the name, or of the element
 	err   error
+
+	outline []Span // of what comes: see Again
 }
 
 // NewCursor returns a cursor at the beginning of text.
@@ -143,6 +145,9 @@ func (c *Cursor) NameText() []byte { return c.text[c.start:][:len(c.name)+2] }
 func (c *Cursor) Value() []byte {
 	if c.err != nil {
 		return nil
+	}
+	if value, ok := c.skipOutlined(); ok {
+		return value
 	}
 	at, err := skipValue(c.text, c.at, maxDepth-c.depth)
 	return c.take(at, err)

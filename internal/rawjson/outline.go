@@ -11,6 +11,7 @@ import (
 // Span is the extent of an object or array: what it takes to pass over it, or to read it
 // level by level, without looking at each of its bytes once more.
 type Span struct {
+	Begin int // of its text, as an offset in that of the cursor
 	Size  int // of its text, in bytes
 	Count int // of the spans from its own to that of the last value inside it
 }
@@ -22,8 +23,35 @@ func (c *Cursor) Outline(dst []Span) (value []byte, _ []Span) {
 	if c.err != nil {
 		return nil, dst
 	}
-	at, dst, err := outline(c.text, c.at, dst, maxDepth-c.depth, true)
+	at, dst, err := outline(c.text, c.at, dst, maxDepth-c.depth, maxDepth, 0)
 	return c.take(at, err), dst
+}
+
+// OutlineOfLarge is Outline, but leaves out the spans of values that are small, or nested
+// in more than two others. So the spans take less memory than the text.
+func (c *Cursor) OutlineOfLarge(dst []Span) (value []byte, _ []Span) {
+	if c.err != nil {
+		return nil, dst
+	}
+	at, dst, err := outline(c.text, c.at, dst, maxDepth-c.depth, 3, 256)
+	return c.take(at, err), dst
+}
+
+// Again returns a cursor that reads the text from an offset to this one again. It passes over the
+// values of an outline without reading them.
+func (c *Cursor) Again(offset int, outline []Span) Cursor {
+	return Cursor{text: c.text[:c.at:c.at], at: offset, outline: outline}
+}
+
+// skipOutlined passes over the value that begins here if it is in the outline.
+func (c *Cursor) skipOutlined() (value []byte, ok bool) {
+	for len(c.outline) > 0 && c.outline[0].Begin <= c.at {
+		span := c.outline[0]
+		if c.outline = c.outline[1:]; span.Begin == c.at {
+			return c.Skip(span.Size), true
+		}
+	}
+	return nil, false
 }
 
 // Skip passes over a value of which the size is known from an outline.
@@ -51,17 +79,18 @@ func (c *Cursor) Follow(value []byte) bool {
 // It accepts exactly what encoding/json.Valid accepts, if that may nest to the depth.
 func skipValue(b []byte, i, depth int) (int, error) {
 	var open [16]Span // nearly all JSON is nested less deeply, and needs no memory
-	i, _, err := outline(b, i, open[:0], depth, false)
+	i, _, err := outline(b, i, open[:0], depth, 0, 0)
 	return i, err
 }
 
-// outline is skipValue, and appends the spans of the value: all of them if keep is set,
-// else only those of what is open. While an object or array is open, its span has its
-// beginning as the size and the index of the one around it as the count.
+// outline is skipValue, and appends the spans of the value: those in so many levels that have at
+// least a size. While an object or array is open, its span is there, and has the index of the one
+// around it as the count.
 //
 // It passes over the inside of a string eight bytes at a time. All is in one loop: what it
 // passes over is mostly short strings, and a call takes as long as one of these.
-func outline(b []byte, i int, spans []Span, depth int, keep bool) (_ int, _ []Span, err error) {
+func outline(b []byte, i int, spans []Span, depth, levels, least int) (_ int, _ []Span, err error) {
+	deepest := depth - levels // of what is kept
 	const none = -1
 	inner := none   // the innermost object or array that is open
 	open := byte(0) // its first character
@@ -100,7 +129,7 @@ func outline(b []byte, i int, spans []Span, depth int, keep bool) (_ int, _ []Sp
 				return i, spans, fmt.Errorf("nested deeper than %d at offset %d", maxDepth, i)
 			}
 			depth--
-			spans = append(spans, Span{i, inner})
+			spans = append(spans, Span{Begin: i, Count: inner})
 			inner, open = len(spans)-1, c
 			if i = space(b, i+1); i >= len(b) || b[i] != closing(open) {
 				name = open == '{'
@@ -127,15 +156,15 @@ func outline(b []byte, i int, spans []Span, depth int, keep bool) (_ int, _ []Sp
 				return i, spans, unexpected(b, i)
 			}
 			i++
-			depth++
-			closed := spans[inner]
-			if keep {
-				spans[inner] = Span{i - closed.Size, len(spans) - inner}
+			around := spans[inner].Count
+			if size := i - spans[inner].Begin; depth >= deepest && size >= least {
+				spans[inner].Size, spans[inner].Count = size, len(spans)-inner
 			} else {
 				spans = spans[:inner]
 			}
-			if inner = closed.Count; inner != none {
-				open = b[spans[inner].Size]
+			depth++
+			if inner = around; inner != none {
+				open = b[spans[inner].Begin]
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func TestOutline(t *testing.T) {
 func checkOutline(t *testing.T, text []byte) {
 	t.Helper()
 	c := NewCursor(text)
-	value, spans := c.Outline([]Span{{7, 7}})
+	value, spans := c.Outline([]Span{{7, 7, 7}})
 	if got, want := c.End() == nil, json.Valid(text); got != want {
 		t.Fatalf("%.200q: got %v, encoding/json says %v", text, got, want)
 	}
@@ -61,7 +61,7 @@ func checkOutline(t *testing.T, text []byte) {
 			}
 			return
 		}
-		if spans[0] != (Span{len(value), len(spans)}) {
+		if spans[0].Size != len(value) || spans[0].Count != len(spans) {
 			t.Fatalf("%.200q: the span of %.200q is %v", text, value, spans[0])
 		}
 		spans = spans[1:]
@@ -87,6 +87,85 @@ func checkOutline(t *testing.T, text []byte) {
 		}
 	}
 	read(value, spans[1:])
+	checkAgain(t, c.Again(bytes.IndexByte(text, value[0]), spans[1:]), value)
+}
+
+// checkAgain reads a value again by an outline: it enters every second object or array, and passes over the others.
+func checkAgain(t *testing.T, again Cursor, value []byte) {
+	t.Helper()
+	nested := 0
+	var read func(plain *Cursor)
+	read = func(plain *Cursor) {
+		open := plain.Begins()
+		nests := open == '{' || open == '['
+		if nests {
+			nested++
+		}
+		if !nests || nested%2 == 0 {
+			if want, got := plain.Value(), again.Value(); !bytes.Equal(got, want) || got == nil {
+				t.Fatalf("%.200q: read again, %.200q is %.200q", value, want, got)
+			}
+			return
+		}
+		again.Enter(open)
+		for plain.Enter(open); plain.Next(open); {
+			if !again.Next(open) || string(again.Name()) != string(plain.Name()) {
+				t.Fatalf("%.200q: read again, there is less than %.200q", value, plain.Rest())
+			}
+			read(plain)
+		}
+		if again.Next(open) {
+			t.Fatalf("%.200q: read again, there is more", value)
+		}
+	}
+	plain := NewCursor(value)
+	read(&plain)
+	if err := again.End(); err != nil {
+		t.Fatalf("%.200q: read again: %v", value, err)
+	}
+}
+
+// Large values are outlined that are nested in at most two others.
+func TestOutlineOfLarge(t *testing.T) {
+	long := `"` + strings.Repeat("a", 300) + `"`
+	deep := fmt.Sprintf(`{"c":[[%s]]}`, long)
+	text := fmt.Sprintf(`{"small":{"a":[1]},"metadata":{"managedFields":[%s,{"fieldsV1":%s}],"name":"a"},"spec":%s,"string":%s}`, deep, deep, deep, long)
+	c := NewCursor([]byte(text))
+	value, spans := c.OutlineOfLarge([]Span{{7, 7, 7}})
+	if string(value) != text || c.End() != nil {
+		t.Errorf("got %s, %v", value, c.End())
+	}
+	var got []string
+	for _, s := range spans[1:] {
+		got = append(got, text[s.Begin:s.Begin+s.Size])
+	}
+	managed := fmt.Sprintf(`[%s,{"fieldsV1":%s}]`, deep, deep)
+	want := []string{
+		text,
+		`{"managedFields":` + managed + `,"name":"a"}`,
+		managed,
+		deep,
+		fmt.Sprintf("[[%s]]", long),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	checkAgain(t, c.Again(0, spans[1:]), value)
+
+	again := NewCursor([]byte("[" + text + "," + deep + "]"))
+	again.Enter('[')
+	again.Next('[')
+	begin := again.Offset()
+	_, spans = again.OutlineOfLarge(nil)
+	again.Next('[')
+	again.Value()
+	two := again.Again(begin, spans)
+	if first := two.Value(); string(first) != text {
+		t.Errorf("the first element, read again, is %s", first)
+	}
+	if !two.Next('[') || string(two.Value()) != deep || two.Next('[') {
+		t.Errorf("the second element, read again, differs, or there is a third: %v", two.Err())
+	}
 }
 
 // FuzzOutline compares with encoding/json and with Value.
