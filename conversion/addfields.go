@@ -61,7 +61,7 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 		return err
 	}
 	hub := spoke.GroupKind().WithVersion(hubVersion)
-	return r.add(
+	return r.graph.add(
 		&step{from: spoke, to: hub, transform: moveAll(moves, true)},
 		&step{from: hub, to: spoke, transform: moveAll(moves, false)})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"net/http"
 	"runtime"
 	"slices"
@@ -27,10 +26,8 @@ type Option func(*handler)
 type handler struct {
 	registry  *Registry
 	observers []func(Observation)
-	seed      maphash.Seed
-	areLate   atomic.Int64
 	mutex     sync.Mutex
-	late      map[any]int // conversions by the hash and the desired version of their objects: see watch
+	late      []*request // whose conversion has not returned in time: see watch
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers ConversionReviews
@@ -56,7 +53,7 @@ type handler struct {
 // NewHandler panics if [Registry.Check] without CRDs returns an error, so that mistakes are found
 // at startup.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
-	h := &handler{registry: r, seed: maphash.MakeSeed(), late: map[any]int{}}
+	h := &handler{registry: r}
 	for _, opt := range opts {
 		opt(h)
 	}
@@ -98,8 +95,8 @@ func (h *handler) answer(ctx context.Context, req *review.Request) ([]byte, erro
 	}
 	b = rawjson.AppendQuote(append(b, `{"uid":`...), string(req.UID))
 	all := part{text: append(b, `,"convertedObjects":[`...)}
-	defer h.watch(ctx, asked.text, asked.to)()
-	all.failed, all.err = h.unreturned(asked.text, asked.to)
+	defer h.watch(ctx, &asked)()
+	all.failed, all.err = h.unreturned(&asked)
 	switch {
 	case all.err != nil:
 	case req.Large:

@@ -36,12 +36,6 @@ func NewRegistry(s *runtime.Scheme) *Registry {
 	}
 }
 
-// add adds the conversions between a spoke and its hub, as graph.add does.
-func (r *Registry) add(toHub, fromHub *step) error {
-	r.converters = sync.Pool{} // they remember routes
-	return r.graph.add(toHub, fromHub)
-}
-
 // Kind is a kind whose conversions a registry holds.
 type Kind struct {
 	schema.GroupKind

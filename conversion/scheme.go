@@ -57,7 +57,7 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 			continue
 		}
 		s, h := r.codecs.Form(reflect.PointerTo(spokeType)), r.codecs.Form(reflect.PointerTo(hubType))
-		errs = append(errs, r.add(
+		errs = append(errs, r.graph.add(
 			&step{from: spoke, to: hub, in: s, out: h, function: convert, shares: true},
 			&step{from: hub, to: spoke, in: h, out: s, function: convert, shares: true}))
 	}

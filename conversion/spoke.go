@@ -58,7 +58,7 @@ func addFunctions[S, H runtime.Object](r *Registry, spoke, hub schema.GroupVersi
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
 	}
 	spokeForm, hubForm := r.codecs.Form(reflect.TypeFor[S]()), r.codecs.Form(reflect.TypeFor[H]())
-	return r.add(
+	return r.graph.add(
 		&step{from: spoke, to: hub, in: spokeForm, out: hubForm, function: func(ctx context.Context, in, out runtime.Object) error {
 			return toHub(ctx, in.(S), out.(H))
 		}},
