@@ -85,24 +85,18 @@ func (r *response) append(b []byte, uid types.UID, status *metav1.Status) ([]byt
 		b = base64.StdEncoding.AppendEncode(b, joined(r.patches))
 		b = append(b, `","patchType":"JSONPatch"`...)
 	}
-	var err error
-	add := func(name string, value any) {
-		text, e := json.Marshal(value)
-		if e != nil {
-			err = e
-		}
-		b = append(append(b, name...), text...)
+	if status == nil && len(r.annotations)+len(r.warnings) == 0 {
+		return append(b, '}'), nil
 	}
-	if status != nil {
-		add(`,"status":`, status)
+	others, err := json.Marshal(struct {
+		Status           *metav1.Status    `json:"status,omitempty"`
+		AuditAnnotations map[string]string `json:"auditAnnotations,omitempty"`
+		Warnings         []string          `json:"warnings,omitempty"`
+	}{status, r.annotations, r.warnings})
+	if err != nil {
+		return nil, err
 	}
-	if len(r.annotations) > 0 {
-		add(`,"auditAnnotations":`, r.annotations)
-	}
-	if len(r.warnings) > 0 {
-		add(`,"warnings":`, r.warnings)
-	}
-	return append(b, '}'), err
+	return append(append(b, ','), others[1:]...), nil
 }
 
 // joined joins patches, which are lists without spaces, into one.

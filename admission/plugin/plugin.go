@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	apiadmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
 
@@ -139,27 +139,8 @@ func (p *Plugin) decide(ctx context.Context, a apiadmission.Attributes, o apiadm
 
 // newRequest returns the request as a webhook would get it.
 func newRequest(a apiadmission.Attributes, o apiadmission.ObjectInterfaces) (*admissionv1.AdmissionRequest, error) {
-	request := &admissionv1.AdmissionRequest{
-		UID:         uuid.NewUUID(),
-		Kind:        metav1.GroupVersionKind(a.GetKind()),
-		Resource:    metav1.GroupVersionResource(a.GetResource()),
-		SubResource: a.GetSubresource(),
-		Name:        a.GetName(),
-		Namespace:   a.GetNamespace(),
-		Operation:   admissionv1.Operation(a.GetOperation()),
-		DryRun:      new(a.IsDryRun()),
-		Options:     runtime.RawExtension{Object: a.GetOperationOptions()},
-	}
-	request.RequestKind, request.RequestResource, request.RequestSubResource = &request.Kind, &request.Resource, request.SubResource
-	if user := a.GetUserInfo(); user != nil {
-		request.UserInfo = authenticationv1.UserInfo{Username: user.GetName(), UID: user.GetUID(), Groups: user.GetGroups()}
-		for key, values := range user.GetExtra() {
-			if request.UserInfo.Extra == nil {
-				request.UserInfo.Extra = map[string]authenticationv1.ExtraValue{}
-			}
-			request.UserInfo.Extra[key] = values
-		}
-	}
+	request := cel.CreateAdmissionRequest(a, metav1.GroupVersionResource(a.GetResource()), metav1.GroupVersionKind(a.GetKind()))
+	request.UID = uuid.NewUUID()
 	versioned, err := apiadmission.NewVersionedAttributes(a, a.GetKind(), o)
 	if err != nil {
 		return nil, err

@@ -133,7 +133,7 @@ func (p *patch) list(raw, want *node) {
 		if n := len(stay); n > 0 && stay[n-1] == i {
 			stay = stay[:n-1]
 		} else {
-			p.at(i, func() { p.op("remove", nil) })
+			p.in(strconv.AppendInt(nil, int64(i), 10), func() { p.op("remove", nil) })
 		}
 	}
 	for j, i := range want.from {
@@ -142,7 +142,7 @@ func (p *patch) list(raw, want *node) {
 			old = raw.kids[i]
 		}
 		if old != want.kids[j] {
-			p.at(j, func() { p.diff(old, want.kids[j]) })
+			p.in(strconv.AppendInt(nil, int64(j), 10), func() { p.diff(old, want.kids[j]) })
 		}
 	}
 }
@@ -168,7 +168,7 @@ type patch struct {
 	coarse bool   // whether only the members of the object are replaced
 }
 
-// in runs f at the member of that name.
+// in runs f at the member of that name, or at the element of that index.
 func (p *patch) in(name []byte, f func()) {
 	n := len(p.path)
 	p.path = append(p.path, '/')
@@ -182,14 +182,6 @@ func (p *patch) in(name []byte, f func()) {
 			p.path = append(p.path, c)
 		}
 	}
-	f()
-	p.path = p.path[:n]
-}
-
-// at runs f at the element of that index.
-func (p *patch) at(index int, f func()) {
-	n := len(p.path)
-	p.path = strconv.AppendInt(append(p.path, '/'), int64(index), 10)
 	f()
 	p.path = p.path[:n]
 }
