@@ -17,7 +17,7 @@ type list struct {
 	before   keyed // the elements in before, of which only the number may be known
 	now      []int // positions by index in before, or none
 
-	contents map[content]bool // of its elements, computed when needed
+	counts map[string]int // of equal elements by their hash, computed when needed
 
 	order         []int // the new order of elements, by position; nil if unchanged
 	first, last   []*node
@@ -72,14 +72,16 @@ func (a *applier) identify(l *list, before []*node, hashes []string) {
 // element returns the only element that s selects, or nil, and its former value, or nil if that is
 // unknown.
 func (l *list) element(s step) (now, before *node) {
-	switch i := l.position(s); {
-	case i == none:
+	i := l.position(s)
+	if i == none {
 		return nil, nil
-	case s.at > 0:
-		return l.kids[i], l.before.all[s.at-1]
-	default:
-		return l.kids[i], l.before.element(s)
 	}
+	if s.at > 0 {
+		before = l.before.all[s.at-1]
+	} else if b := l.before.position(s); b != none {
+		before = l.before.all[b]
+	}
+	return l.kids[i], before
 }
 
 // position returns the index of the only element that s selects, or none.
@@ -119,14 +121,6 @@ func (k *keyed) position(s step) int {
 		}
 	}
 	return none
-}
-
-// element returns the only element that has the key, or nil.
-func (k *keyed) element(s step) *node {
-	if i := k.position(s); i != none {
-		return k.all[i]
-	}
-	return nil
 }
 
 // insert puts a new element behind one neighbour or ahead of the other, or at an end of the

@@ -37,15 +37,16 @@ func (a *applier) merge(ours, theirs *node, path []step, over bool) {
 
 // addNew adds the elements of theirs to a list without keys, except those that it has.
 func (l *list) addNew(theirs *node) {
-	if l.contents == nil {
-		l.contents = map[content]bool{}
-		for _, c := range contents(hashesOf(l.kids)) {
-			l.contents[c] = true
+	if l.counts == nil {
+		l.counts = map[string]int{}
+		for _, hash := range hashesOf(l.kids) {
+			l.counts[hash]++
 		}
 	}
-	for j, c := range contents(hashesOf(theirs.kids)) {
-		if !l.contents[c] {
-			l.contents[c] = true
+	needed := map[string]int{}
+	for j, hash := range hashesOf(theirs.kids) {
+		if needed[hash]++; needed[hash] > l.counts[hash] {
+			l.counts[hash]++
 			l.add(theirs.kids[j])
 		}
 	}

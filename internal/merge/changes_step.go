@@ -75,22 +75,6 @@ func positions[K comparable](keys []K) map[K]int {
 	return index
 }
 
-// content is the hash of an element, and how many elements before it have the same.
-type content struct {
-	hash string
-	nth  int
-}
-
-func contents(hashes []string) []content {
-	all := make([]content, len(hashes))
-	count := make(map[string]int, len(hashes))
-	for i, hash := range hashes {
-		all[i] = content{hash, count[hash]}
-		count[hash]++
-	}
-	return all
-}
-
 // hashesOf returns the hashes of elements.
 func hashesOf(elements []*node) []string {
 	hashes := make([]string, len(elements))

@@ -72,8 +72,8 @@
 //
 // A change is void where the third object differs from before, except that an object at the top,
 // such as spec, is created again. Where the user has added a value that before lacks, objects and
-// lists with keys are merged, and the user's value stays in all other cases. The order of elements
-// is restored if the user has not changed it.
+// lists are merged, of which a list without keys gets the elements that it lacks, and the user's value
+// stays in all other cases. The order of elements is restored if the user has not changed it.
 //
 // Numbers are equal if their texts are, so 1 differs from 1.0. Null, an empty list, an empty object
 // and an absent value all differ. Objects are compared down to 100 steps.
