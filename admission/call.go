@@ -35,12 +35,12 @@ type buffers struct {
 }
 
 // seen is an object that a validating function has seen. Later functions of the same
-// representation get the same object.
+// Go type and version get the same object.
 type seen struct {
-	representation *representation
-	kind           schema.GroupVersionKind
-	old            bool
-	obj            runtime.Object
+	form *codec.Form
+	kind schema.GroupVersionKind
+	old  bool
+	obj  runtime.Object
 }
 
 // decide makes the patches and the decision. An error denies the request, or leaves it undecided.
@@ -85,14 +85,14 @@ func (h *handler) check(kind schema.GroupVersionKind, subresource string) error 
 		kind.GroupKind(), of, strings.Join(versions, " and "), kind.Version, kind.Version)
 }
 
-// decode returns an object of the request in a representation, converted to the wanted version if
+// decode returns an object of the request in the form of a Go type, converted to the wanted version if
 // necessary. old marks the stored object.
-func (c *call) decode(ctx context.Context, arena *codec.Arena, text []byte, wanted schema.GroupVersionKind, as *representation, old bool) (runtime.Object, error) {
+func (c *call) decode(ctx context.Context, arena *codec.Arena, text []byte, wanted schema.GroupVersionKind, form *codec.Form, old bool) (runtime.Object, error) {
 	converted, err := c.inVersion(ctx, text, wanted, old)
 	if err != nil {
 		return nil, err
 	}
-	return callDecoder(ctx, func() (runtime.Object, error) { return as.Decode(arena, converted) })
+	return callDecoder(ctx, func() (runtime.Object, error) { return form.Decode(arena, converted) })
 }
 
 // inVersion returns the JSON of an object of the request in the wanted version. If the conversion

@@ -23,8 +23,9 @@ import (
 // also belongs in served, from which package webhook/registration derives the manifests.
 type function struct {
 	kind           schema.GroupVersionKind // the kind and version that it wants; empty for every kind and version
-	representation *representation
 	goType         reflect.Type
+	form           *codec.Form       // of the type
+	listKeys       *listmapkeys.Tree // of the type, of a function of Mutate
 	operations     []admissionv1.Operation
 	on             bool // the operations are those of On
 	subresource    string
@@ -36,12 +37,6 @@ type function struct {
 	// One of mutate and validate is set.
 	mutate   func(ctx context.Context, obj runtime.Object) error
 	validate func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error)
-}
-
-// representation is how functions of a Go type see objects.
-type representation struct {
-	*codec.Form
-	listKeys *listmapkeys.Tree // of the type
 }
 
 // everyKind reports whether a type can hold objects of every kind.
@@ -76,7 +71,7 @@ func prepare[T runtime.Object](h *handler, made function, isNil bool, filters []
 		f.kind = kind
 	}
 	if len(f.errs) == 0 {
-		f.representation = h.representation(f.goType)
+		f.form = h.codecs.Form(f.goType)
 	}
 	for _, err := range f.errs {
 		h.errs = append(h.errs, fmt.Errorf("admission: %w", err))

@@ -57,18 +57,17 @@ func ConvertWith(c Converter) Option {
 }
 
 type handler struct {
-	scheme          *runtime.Scheme
-	converter       Converter
-	observers       []func(Observation)
-	mutators        []*function
-	validators      []*function
-	functions       []*function // all of them
-	codecs          *codec.Codecs
-	representations map[reflect.Type]*representation
-	listKeys        map[schema.GroupVersionKind]*listmapkeys.Tree // of the CRDs of ListMapKeys
-	typeKeys        map[schema.GroupVersionKind]*listmapkeys.Tree // of the Go types, with ConvertWith
-	bufferPool      sync.Pool                                     // of calls
-	errs            []error
+	scheme     *runtime.Scheme
+	converter  Converter
+	observers  []func(Observation)
+	mutators   []*function
+	validators []*function
+	functions  []*function // all of them
+	codecs     *codec.Codecs
+	listKeys   map[schema.GroupVersionKind]*listmapkeys.Tree // of the CRDs of ListMapKeys
+	typeKeys   map[schema.GroupVersionKind]*listmapkeys.Tree // of the Go types, with ConvertWith
+	bufferPool sync.Pool                                     // of calls
+	errs       []error
 }
 
 // NewHandler returns an admission webhook that calls the functions of the options. It serves
@@ -113,11 +112,10 @@ type handler struct {
 //   - An option or a filter is invalid, as its documentation describes.
 func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	h := &handler{
-		scheme:          s,
-		codecs:          codec.New(),
-		representations: map[reflect.Type]*representation{},
-		listKeys:        map[schema.GroupVersionKind]*listmapkeys.Tree{},
-		typeKeys:        map[schema.GroupVersionKind]*listmapkeys.Tree{},
+		scheme:   s,
+		codecs:   codec.New(),
+		listKeys: map[schema.GroupVersionKind]*listmapkeys.Tree{},
+		typeKeys: map[schema.GroupVersionKind]*listmapkeys.Tree{},
 	}
 	if s == nil {
 		h.errs = append(h.errs, errors.New("admission: the scheme is nil"))
@@ -146,18 +144,6 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 		Answer: h.answer,
 		Failed: noteFailure,
 	}.Handler()), h}, h.served())
-}
-
-// representation returns the representation of a type, the same for the same type.
-func (h *handler) representation(t reflect.Type) *representation {
-	if h.representations[t] == nil {
-		as := &representation{Form: h.codecs.Form(t)}
-		if !as.Map {
-			as.listKeys = listmapkeys.OfType(t.Elem())
-		}
-		h.representations[t] = as
-	}
-	return h.representations[t]
 }
 
 // answer answers one AdmissionRequest, which review.Protocol has received:

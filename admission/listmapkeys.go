@@ -37,10 +37,10 @@ func ListMapKeys(definitions []byte) Option {
 
 // listKeys returns the keys of the lists of the request's object. Those of a CRD override those in
 // the tags of the Go type.
-func (c *call) listKeys(kind schema.GroupVersionKind, as *representation) *listmapkeys.Tree {
+func (c *call) listKeys(kind schema.GroupVersionKind, f *function) *listmapkeys.Tree {
 	declared := c.handler.listKeys[c.kind]
 	if kind == c.kind {
-		return declared.Over(as.listKeys)
+		return declared.Over(f.listKeys)
 	}
 	return declared.Over(c.handler.typeKeys[c.kind])
 }

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/listmapkeys"
 	"github.com/crdkit/crdkit/internal/merge"
 )
 
@@ -30,15 +32,17 @@ import (
 // undecided.
 func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters ...Filter) Option {
 	return func(h *handler) {
-		h.mutators = append(h.mutators, prepare[T](h, function{
+		made := prepare[T](h, function{
 			operations: []admissionv1.Operation{admissionv1.Create, admissionv1.Update},
 			mutate:     func(ctx context.Context, obj runtime.Object) error { return f(ctx, obj.(T)) },
-		}, f == nil, filters))
+		}, f == nil, filters)
+		made.listKeys = listmapkeys.OfType(made.goType)
+		h.mutators = append(h.mutators, made)
 	}
 }
 
 // mutate runs the mutating functions and makes the patches. Neighbors that want the same
-// representation and version share one decoded object and one patch. If more is true, functions
+// type and version share one decoded object and one patch. If more is true, functions
 // that are called next see the result.
 func (c *call) mutate(ctx context.Context, more bool) error {
 	var chain []*function
@@ -52,7 +56,7 @@ func (c *call) mutate(ctx context.Context, more bool) error {
 	}
 	for _, f := range c.handler.mutators {
 		// IfChanged (f.changed) compares the object after the functions before it.
-		if len(chain) > 0 && (f.representation != chain[0].representation || f.kindFor(c) != chain[0].kindFor(c) || f.changed != nil) {
+		if len(chain) > 0 && (f.form != chain[0].form || f.kindFor(c) != chain[0].kindFor(c) || f.changed != nil) {
 			if err := runChain(true); err != nil {
 				return err
 			}
@@ -68,15 +72,15 @@ func (c *call) mutate(ctx context.Context, more bool) error {
 	return runChain(more)
 }
 
-// mutateWith runs functions that want the same representation and version of the object. If
+// mutateWith runs functions that want the same type and version of the object. If
 // more is true, later functions see the result.
 func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) error {
-	wanted, as := chain[0].kindFor(c), chain[0].representation
-	obj, err := c.decode(ctx, &c.buffers.Arena, c.object, wanted, as, false)
+	wanted, form := chain[0].kindFor(c), chain[0].form
+	obj, err := c.decode(ctx, &c.buffers.Arena, c.object, wanted, form, false)
 	if err != nil {
 		return c.asBadRequest(err)
 	}
-	before, err := c.encode(ctx, c.buffers.before[:0], obj, wanted, as)
+	before, err := c.encode(ctx, c.buffers.before[:0], obj, wanted, form)
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 			return err
 		}
 	}
-	after, err := c.encode(ctx, c.buffers.after[:0], obj, wanted, as)
+	after, err := c.encode(ctx, c.buffers.after[:0], obj, wanted, form)
 	if err != nil {
 		return err
 	}
@@ -102,7 +106,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	if after, err = c.handler.convert(ctx, after, wanted, c.kind); err != nil {
 		return err
 	}
-	p, merged, err := merge.Patch(c.object, before, after, c.listKeys(wanted, as), wanted != c.kind, more)
+	p, merged, err := merge.Patch(c.object, before, after, c.listKeys(wanted, chain[0]), wanted != c.kind, more)
 	if err != nil || p == nil {
 		return err
 	}
@@ -115,12 +119,12 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 
 // encode appends the JSON of an object. It restores the type, which a function that assigns
 // the whole object has cleared.
-func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, wanted schema.GroupVersionKind, as *representation) (text []byte, err error) {
+func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, wanted schema.GroupVersionKind, form *codec.Form) (text []byte, err error) {
 	err = guard(ctx, "the encoder of the object", func() error {
 		if k := obj.GetObjectKind(); k.GroupVersionKind() != wanted {
 			k.SetGroupVersionKind(wanted)
 		}
-		text, err = as.Append(&c.buffers.Arena, b, obj)
+		text, err = form.Append(&c.buffers.Arena, b, obj)
 		return err
 	})
 	return text, err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -223,10 +224,6 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		return old, nil
 	}
 	t := reflect.TypeFor[T]()
-	var as *representation
-	if c.handler != nil {
-		as = c.handler.representations[t]
-	}
 	if !everyKind(t) && c.handler != nil {
 		if kind, err = gvk.Of(c.handler.scheme, t); err != nil {
 			return old, fmt.Errorf("admission: %w", err)
@@ -235,10 +232,16 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 			return old, fmt.Errorf("admission: the request is for %s, and not for %s", c.kind, kind)
 		}
 	}
-	if as == nil {
-		as = &representation{Form: codec.New().Form(t)}
+	var form *codec.Form
+	if c.handler != nil {
+		if i := slices.IndexFunc(c.handler.functions, func(f *function) bool { return f.goType == t }); i >= 0 {
+			form = c.handler.functions[i].form
+		}
 	}
-	obj, err := c.decode(ctx, &codec.Arena{}, text, kind, as, true)
+	if form == nil {
+		form = codec.New().Form(t)
+	}
+	obj, err := c.decode(ctx, &codec.Arena{}, text, kind, form, true)
 	if err != nil {
 		return old, stored(err)
 	}

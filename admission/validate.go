@@ -114,13 +114,13 @@ func stored(err error) error { return fmt.Errorf("the stored object: %v", err) }
 func (c *call) decodeCached(ctx context.Context, f *function, text []byte, old bool) (runtime.Object, error) {
 	kind := f.kindFor(c)
 	for _, s := range c.seen {
-		if s.representation == f.representation && s.kind == kind && s.old == old {
+		if s.form == f.form && s.kind == kind && s.old == old {
 			return s.obj, nil
 		}
 	}
-	obj, err := c.decode(ctx, &c.buffers.Arena, text, kind, f.representation, old)
+	obj, err := c.decode(ctx, &c.buffers.Arena, text, kind, f.form, old)
 	if err == nil {
-		c.seen = append(c.seen, seen{f.representation, kind, old, obj})
+		c.seen = append(c.seen, seen{f.form, kind, old, obj})
 	}
 	return obj, err
 }
