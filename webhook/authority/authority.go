@@ -1,7 +1,6 @@
 package authority
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -191,7 +190,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 		uid = obj.UID
 	}
 	use := func(s *state) error {
-		a.report(ctx, step{obj, theirs, known, mine, s}, uid, now)
+		a.report(ctx, step{a.hosts, obj, theirs, known, mine, s}, uid, now)
 		return a.adopt(s, now)
 	}
 	if wants != theirs {
@@ -234,7 +233,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 func (a *Authority) decide(obj *corev1.Secret, mine *state, now time.Time) (theirs, wants *state, err error) {
 	var broken error
 	if obj != nil {
-		if theirs, broken = parseSecret(obj); broken == nil {
+		if theirs, broken = parseState(obj.Data, a.hosts...); broken == nil {
 			a.missingSince = time.Time{}
 			if wants, err = reconciled(mine, theirs, now); err == nil {
 				// Before a next CA is used, it must be in the Secret, where all replicas see it.
@@ -281,16 +280,6 @@ func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
 		}
 	}
 	return a.step(s, now, false)
-}
-
-// parseSecret reads the Secret. It returns an error if this package would not have written it
-// so.
-func parseSecret(obj *corev1.Secret) (*state, error) {
-	s, err := parseState(obj.Data)
-	if err == nil && !bytes.Equal(obj.Data[bundleKey], s.bundle()) {
-		err = fmt.Errorf("%s differs from the certificates of all CAs in the Secret", bundleKey)
-	}
-	return s, err
 }
 
 // isPropagated reports whether all registrations have had a state's next CA for long enough

@@ -111,17 +111,31 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer cr
 	return x509.ParseCertificate(der)
 }
 
+// verify returns an error if a client that trusts this CA does not accept its certificates for the hosts, for example
+// because of name constraints.
+func (c *ca) verify(hosts []string) error {
+	served, err := c.leaf(hosts, c.cert.NotBefore, skew)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(c.cert)
+	for _, host := range hosts {
+		if _, err := served.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, CurrentTime: c.cert.NotBefore}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // parseCA reads a CA that encode wrote. An expired CA is not an error. If only its cross
 // certificate is broken, the CA is returned with an error.
-func parseCA(certPEM, keyPEM []byte) (*ca, error) {
+func parseCA(certPEM, keyPEM []byte, hosts []string) (*ca, error) {
 	certs, broken := parseCertificates(certPEM)
 	if len(certs) == 0 {
 		return nil, cmp.Or(broken, errors.New("no certificate"))
 	}
 	c := &ca{cert: certs[0]}
-	if !c.cert.IsCA || !c.cert.BasicConstraintsValid {
-		return nil, errors.New("the certificate is not a CA certificate")
-	}
 	if err := c.cert.CheckSignatureFrom(c.cert); err != nil {
 		return nil, fmt.Errorf("the certificate is not self-signed: %w", err)
 	}
@@ -130,6 +144,9 @@ func parseCA(certPEM, keyPEM []byte) (*ca, error) {
 		return nil, fmt.Errorf("the private key: %w", err)
 	}
 	c.key = pair.PrivateKey.(crypto.Signer) // all keys that X509KeyPair returns are
+	if err := c.verify(hosts); err != nil {
+		return nil, fmt.Errorf("the certificates that it signs: %w", err)
+	}
 	for _, cross := range certs[1:] {
 		if bytes.Equal(cross.RawSubject, c.cert.RawSubject) && bytes.Equal(cross.RawSubjectPublicKeyInfo, c.cert.RawSubjectPublicKeyInfo) {
 			c.cross = cross

@@ -40,6 +40,7 @@ func newReport(namespace, name string) *report.Object {
 
 // step is what a replica did after a read of the Secret.
 type step struct {
+	hosts  []string
 	obj    *corev1.Secret // that was read, or nil
 	theirs *state         // in obj, nil if there is no whole one
 	known  *state         // with which this replica served, or nil at its start
@@ -72,7 +73,7 @@ func (s step) changes(now time.Time) (all []report.Change) {
 	}
 	before, broken := &state{}, error(nil)
 	if s.obj != nil {
-		before, broken = parseSecret(s.obj)
+		before, broken = parseState(s.obj.Data, s.hosts...)
 	}
 	if s.known != nil && (s.theirs == nil || !follows(s.mine, s.theirs, now)) {
 		before = s.known

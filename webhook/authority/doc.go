@@ -38,7 +38,8 @@
 //   - The Secret is deleted. A replica that remembers its content writes it again, with a next CA,
 //     so you can delete the Secret to request a rotation.
 //   - The Secret is broken. A replica that remembers its content restores it.
-//   - Another program writes another CA. This CA becomes the next CA, and is reported.
+//   - Another program writes another CA. This CA becomes the next CA, and is reported. If it cannot
+//     sign certificates for the hosts, for example because of name constraints, the Secret is restored.
 //   - The Secret gets an older state, for example from a backup. The replicas restore their
 //     state.
 //   - The CA has expired, for example because no replica ran for months. It is replaced at

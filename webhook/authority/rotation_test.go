@@ -283,6 +283,12 @@ func TestForeignCA_OfAnotherKind(t *testing.T) {
 	leaf.IsCA, leaf.KeyUsage = false, x509.KeyUsageDigitalSignature
 	mute := template
 	mute.KeyUsage = x509.KeyUsageCRLSign
+	constrained := template
+	constrained.PermittedDNSDomains, constrained.PermittedDNSDomainsCritical = []string{"example.com"}, true
+	allowed := template
+	allowed.PermittedDNSDomains, allowed.PermittedDNSDomainsCritical = []string{"ns.svc"}, true
+	clients := template
+	clients.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	root := makeCA(t, now, day)
 	for name, test := range map[string]struct {
 		c    func() (*x509.Certificate, error)
@@ -295,6 +301,9 @@ func TestForeignCA_OfAnotherKind(t *testing.T) {
 		"intermediate":   {func() (*x509.Certificate, error) { return sign(&template, root.cert, weak.Public(), root.key) }, weak, false},
 		"no CA":          {func() (*x509.Certificate, error) { return sign(&leaf, &leaf, weak.Public(), weak) }, weak, false},
 		"may not sign":   {func() (*x509.Certificate, error) { return sign(&mute, &mute, weak.Public(), weak) }, weak, false},
+		"other names":    {func() (*x509.Certificate, error) { return sign(&constrained, &constrained, weak.Public(), weak) }, weak, false},
+		"these names":    {func() (*x509.Certificate, error) { return sign(&allowed, &allowed, weak.Public(), weak) }, weak, true},
+		"for clients":    {func() (*x509.Certificate, error) { return sign(&clients, &clients, weak.Public(), weak) }, weak, false},
 		"with other key": {func() (*x509.Certificate, error) { return sign(&template, &template, p384.Public(), p384) }, weak, false},
 	} {
 		t.Run(name, func(t *testing.T) {

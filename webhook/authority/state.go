@@ -31,22 +31,25 @@ type state struct {
 	previous []*x509.Certificate // are trusted until they expire
 }
 
-// parseState reads the data of the Secret. If a part is broken, it returns an error and the
-// other parts; current may then be nil.
-func parseState(data map[string][]byte) (*state, error) {
+// parseState reads the data of the Secret, whose CAs must be able to sign certificates for the hosts. If this package would
+// not have written a part so, it returns an error and the other parts; current may then be nil.
+func parseState(data map[string][]byte, hosts ...string) (*state, error) {
 	var errs []error
 	s := &state{}
 	var err error
-	if s.current, err = parseCA(data[certKey], data[privateKey]); err != nil {
+	if s.current, err = parseCA(data[certKey], data[privateKey], hosts); err != nil {
 		errs = append(errs, fmt.Errorf("%s and %s: %w", certKey, privateKey, err))
 	}
 	if len(data[nextCertKey])+len(data[nextKeyKey]) > 0 {
-		if s.next, err = parseCA(data[nextCertKey], data[nextKeyKey]); err != nil {
+		if s.next, err = parseCA(data[nextCertKey], data[nextKeyKey], hosts); err != nil {
 			errs = append(errs, fmt.Errorf("%s and %s: %w", nextCertKey, nextKeyKey, err))
 		}
 	}
 	if s.previous, err = parseCertificates(data[previousKey]); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", previousKey, err))
+	}
+	if len(errs) == 0 && !bytes.Equal(data[bundleKey], s.bundle()) {
+		errs = append(errs, fmt.Errorf("%s differs from the certificates of all CAs in the Secret", bundleKey))
 	}
 	return s, errors.Join(errs...)
 }
