@@ -38,6 +38,7 @@ type Authority struct {
 	propagationDelay time.Duration
 	propagated       func(bundle []byte) error
 
+	clock   *clock
 	client  dynamic.Interface
 	secrets dynamic.ResourceInterface // of the namespace
 	changes *report.Object
@@ -74,6 +75,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 		namespace:        namespace,
 		hosts:            slices.Clone(hosts),
 		propagationDelay: time.Minute,
+		clock:            &clock{},
 		used:             rate.Sometimes{First: 10, Interval: time.Minute},
 	}
 	for _, opt := range opts {
@@ -85,6 +87,10 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	a.writes = rate.NewLimiter(rate.Every(a.interval), 20)
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // Run limits its own writes
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		a.clock.RoundTripper = next
+		return a.clock
+	})
 	client, err := dynamic.NewForConfig(config)
 	if err = errors.Join(append(a.validate(), err)...); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)

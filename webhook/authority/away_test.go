@@ -182,6 +182,27 @@ func TestAuthority_FailuresAreRare(t *testing.T) {
 	}
 }
 
+// A replica whose clock is wrong writes no CA, which no API server would accept, and which the others would replace.
+func TestClock_Wrong(t *testing.T) {
+	for _, ahead := range []time.Duration{100 * day, -100 * day} {
+		bubble(t, func(t *testing.T, c *cluster) {
+			c.put(encoded(t, &state{current: makeCA(t, time.Now().Add(-ahead), 90*day)}))
+			c.change(func() { c.behind = ahead })
+			r := started(t, c)
+			time.Sleep(time.Hour)
+			if n := c.written(); n > 0 {
+				t.Errorf("there were %d writes", n)
+			}
+			r.wantsErrors(t, 1)
+			want := fmt.Sprintf("the clock of this replica differs from the API server's by %s, expected at most 1h0m0s", ahead)
+			expect.ErrorContains(t, r.Ready(nil), "no certificate yet: writing the Secret: ", want)
+			c.change(func() { c.behind = 0 })
+			time.Sleep(start)
+			r.wantsWell(t, c)
+		})
+	}
+}
+
 // afterSuspend returns what the clock shows when the machine was suspended for a while at a time: its wall clock goes on,
 // and its monotonic clock has stopped.
 func afterSuspend(t *testing.T, at time.Time, d time.Duration) time.Time {

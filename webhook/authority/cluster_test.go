@@ -35,6 +35,7 @@ type cluster struct {
 	fault     func(r *http.Request) int  // an HTTP status, 0 for none
 	lost      func(r *http.Request) bool // the request is carried out, the answer does not arrive
 	latency   func() time.Duration
+	behind    time.Duration // its clock
 	reads     int
 	writes    int
 	events    []corev1.Event
@@ -214,7 +215,7 @@ func (c *cluster) endWatches() {
 func (c *cluster) answer(r *http.Request, code int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: strconv.Itoa(code), Request: r, ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
+		Header: http.Header{"Content-Type": {"application/json"}, "Date": {time.Now().Add(-c.behind).UTC().Format(http.TimeFormat)}},
 		Body:   io.NopCloser(strings.NewReader(body)),
 	}
 }

@@ -24,7 +24,8 @@
 //     have followed. No certificate outlives its CA.
 //
 // The clocks of replicas and API servers may differ by an hour, because CAs and serving
-// certificates are valid from an hour before they are created. An API server that does not know the
+// certificates are valid from an hour before they are created. A replica whose clock differs by more
+// writes nothing, and logs an error, because its CAs would be of no use to others. An API server that does not know the
 // next CA yet also accepts its certificates, because they come with a cross certificate, by which
 // the previous CA signs the next CA (RFC 5280, section 3.2).
 //

@@ -2,8 +2,11 @@ package authority
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,6 +23,22 @@ import (
 // and these have the private key of the CA.
 func (a *Authority) request(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(klog.NewContext(ctx, logr.Discard()), max(a.interval, 15*time.Second))
+}
+
+// clock is a transport that compares the clock of this process with that of the API server, which verifies the certificates.
+type clock struct {
+	http.RoundTripper
+	ahead atomic.Int64 // in nanoseconds, as of the last response
+}
+
+func (c *clock) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := c.RoundTripper.RoundTrip(r)
+	if err == nil {
+		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+			c.ahead.Store(int64(time.Since(date)))
+		}
+	}
+	return resp, err
 }
 
 // read returns the Secret, or nil. It bypasses the caches of the API server, because a new CA
@@ -43,6 +62,9 @@ func (a *Authority) read(ctx context.Context) (*corev1.Secret, error) {
 func (a *Authority) write(ctx context.Context, old *corev1.Secret, st *state) (types.UID, error) {
 	ctx, cancel := a.request(ctx)
 	defer cancel()
+	if ahead := time.Duration(a.clock.ahead.Load()); ahead.Abs() > skew {
+		return "", fmt.Errorf("the clock of this replica differs from the API server's by %s, expected at most %s", ahead.Round(time.Minute), skew)
+	}
 	ours, err := st.encode()
 	if err != nil {
 		return "", err
