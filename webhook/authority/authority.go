@@ -46,7 +46,7 @@ type Authority struct {
 
 	// Only Run uses these fields.
 	writes          *rate.Limiter
-	lastRead        time.Time // the Secret, by the clock of this process
+	lastRead        time.Time // when the last read began, by the wall clock
 	missingSince    time.Time // since when the Secret is missing or broken
 	pending         *ca       // the next CA
 	pendingSince    time.Time
@@ -173,14 +173,14 @@ var errFight = errors.New("the Secret is changed repeatedly by another writer")
 func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	// If two replicas write, the second must read again.
 	soon := a.retry()/20 + rand.N(a.retry()/20+1)
+	now := time.Now().Round(0) // the monotonic clock of a suspended machine stands still
 	obj, err := a.read(ctx)
-	now := time.Now()
-	known := a.known()
-	mine := known
 	if err != nil {
 		return soon, fmt.Errorf("reading the Secret: %w", err)
 	}
-	if time.Since(a.lastRead) > 3*a.interval {
+	known := a.known()
+	mine := known
+	if now.Sub(a.lastRead) > 3*a.interval {
 		// The memory of this replica is outdated, so that the Secret takes precedence.
 		mine = nil
 	}
@@ -189,13 +189,14 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 		return soon, err
 	}
 	if mine != nil {
-		a.lastRead = time.Now() // even if the write fails
+		a.lastRead = now // even if the write fails
 	}
 	var uid types.UID
 	if obj != nil {
 		uid = obj.UID
 	}
 	use := func(s *state) error {
+		a.lastRead = now
 		a.report(ctx, step{a.hosts, obj, theirs, known, mine, s}, uid, now)
 		return a.adopt(s, now)
 	}
@@ -211,7 +212,6 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 			// The Secret may have been written; the next read shows it. Until then, serve with
 			// the state that was read.
 			if theirs != nil && valid(theirs.current.cert, now) && follows(mine, theirs, now) {
-				a.lastRead = time.Now()
 				err = errors.Join(err, use(theirs))
 			}
 			return soon, fmt.Errorf("writing the Secret: %w", err)
@@ -219,7 +219,6 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 		a.writes.Allow()
 		uid = written
 	}
-	a.lastRead = time.Now()
 	if err := use(wants); err != nil {
 		return soon, err
 	}

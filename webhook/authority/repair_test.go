@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -345,6 +346,37 @@ func TestMemory_AfterHoursAway(t *testing.T) {
 		r.wantsIssuer(t, other.current.cert)
 		if c.state(t).next != nil {
 			t.Error("there is a next CA")
+		}
+	})
+}
+
+// A replica that was stopped after it had asked for the Secret, and before it could read the answer, does not restore a CA that
+// was removed meanwhile. It knows by the wall clock, because the monotonic clock stands still while a machine is suspended.
+func TestMemory_ReplicaStopped(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		var stop atomic.Bool
+		config := c.config()
+		config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := c.roundTrip(r)
+			if r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" && stop.CompareAndSwap(true, false) {
+				time.Sleep(time.Hour)
+			}
+			return resp, err
+		})
+		r := runIn(t, config, "ns")
+		time.Sleep(start)
+		stop.Store(true)
+		time.Sleep(30 * time.Minute)
+		other := &state{current: makeCA(t, time.Now(), 90*day)}
+		c.put(encoded(t, other))
+		time.Sleep(time.Hour)
+		r.wantsWell(t, c)
+		r.wantsIssuer(t, other.current.cert)
+		if c.state(t).next != nil || len(c.state(t).previous) > 0 {
+			t.Error("the CA that was removed is trusted again")
+		}
+		if r.lastRead != r.lastRead.Round(0) {
+			t.Error("the time of the last read is not that of the wall clock")
 		}
 	})
 }
