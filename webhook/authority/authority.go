@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -31,10 +31,14 @@ import (
 // Authority issues serving certificates, signed by a CA that it shares with other replicas in a
 // Secret. It is safe for concurrent use.
 type Authority struct {
-	policy
-	namespace        string // of the Secret
+	namespace        string
+	name             string // of the Secret, and of the CAs
 	hosts            []string
-	interval         time.Duration
+	caLifetime       time.Duration
+	rotateAfter      time.Duration
+	leafLifetime     time.Duration
+	interval         time.Duration // between two reads of the Secret
+	retry            time.Duration // the longest time until the next read or watch after a failure
 	propagationDelay time.Duration
 	propagated       func(bundle []byte) error
 
@@ -68,11 +72,9 @@ var _ webhook.Certificates = (*Authority)(nil)
 // error that joins all mistakes in the arguments.
 func New(config *rest.Config, namespace, name string, hosts []string, opts ...Option) (*Authority, error) {
 	a := &Authority{
-		policy: policy{
-			name:       name,
-			caLifetime: 90 * 24 * time.Hour,
-		},
 		namespace:        namespace,
+		name:             name,
+		caLifetime:       90 * 24 * time.Hour,
 		hosts:            slices.Clone(hosts),
 		propagationDelay: time.Minute,
 		clock:            &clock{},
@@ -83,7 +85,8 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	}
 	a.rotateAfter = cmp.Or(a.rotateAfter, a.caLifetime/2)
 	a.leafLifetime = cmp.Or(a.leafLifetime, min(24*time.Hour, a.caLifetime/8))
-	a.interval = cmp.Or(a.interval, min(5*time.Second, max(time.Second/2, a.propagationDelay/2)))
+	a.retry = min(5*time.Second, max(time.Second/2, a.propagationDelay/2))
+	a.interval = cmp.Or(a.interval, a.retry)
 	a.writes = rate.NewLimiter(rate.Every(a.interval), 20)
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // Run limits its own writes
@@ -95,7 +98,9 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	if err = errors.Join(append(a.validate(), err)...); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
-	a.client, a.changes = client, newReport(namespace, a.name)
+	a.client = client
+	a.changes = report.New(corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}, fieldManager,
+		caCreated, caRotationStarted, caRotated, caRemoved, secretRecreated, secretRepaired, unknownCA)
 	a.secrets = client.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace)
 	return a, nil
 }
@@ -134,7 +139,7 @@ func (a *Authority) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.namespace, a.name))
 	failures := 0
 	objectwatch.Object{
-		Client: a.secrets, Name: a.name, WatchRetry: a.retry(),
+		Client: a.secrets, Name: a.name, WatchRetry: a.retry,
 		Message: "Cannot look after the webhooks' CA; trying again",
 		Sync: func(ctx context.Context) (time.Duration, error) {
 			again, err := a.sync(ctx)
@@ -146,21 +151,11 @@ func (a *Authority) Run(ctx context.Context) error {
 				return again, nil
 			}
 			failures = min(failures+1, 5) // a missing permission may last, and there may be many replicas
-			return min(a.retry(), again<<failures), err
+			return min(a.retry, again<<failures), err
 		},
 	}.Run(klog.NewContext(ctx, logger), make(chan struct{}, 1))
 	return nil
 }
-
-// patience is how long a replica that knows no CA waits for a replica that does. Other
-// replicas read the Secret at least this often, even without a watch, unless their interval is
-// long.
-func (a *Authority) patience() time.Duration {
-	return min(a.interval+a.interval/5, 10*time.Second)
-}
-
-// retry is the longest time until the next read or watch after a failure.
-func (a *Authority) retry() time.Duration { return min(a.interval, 5*time.Second) }
 
 // errWaiting means that a new CA will be created soon, unless another replica restores the old
 // one.
@@ -172,7 +167,7 @@ var errFight = errors.New("the Secret is changed repeatedly by another writer")
 // sync reads the Secret, takes the next step, and returns when to do so again.
 func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	// If two replicas write, the second must read again.
-	soon := a.retry()/20 + rand.N(a.retry()/20+1)
+	soon := wait.Jitter(a.retry/20, 1)
 	now := time.Now().Round(0) // the monotonic clock of a suspended machine stands still
 	obj, err := a.read(ctx)
 	if err != nil {
@@ -229,7 +224,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 		}
 		return min(a.interval, max(a.propagationDelay, soon)), err
 	}
-	return a.interval - a.interval/10 + rand.N(a.interval/5+1), nil
+	return wait.Jitter(a.interval*9/10, 0.2), nil
 }
 
 // decide returns the state in the Secret, and the state that it should have. They are the same
@@ -258,11 +253,11 @@ func (a *Authority) decide(obj *corev1.Secret, mine *state, now time.Time) (thei
 	if theirs != nil && theirs.current != nil && valid(theirs.current.cert, now) {
 		return theirs, theirs, nil // broken, but the current CA is valid
 	}
-	// Another replica may remember the state, and restore it.
+	// Another replica may remember the state, and restore it. It reads the Secret this often, even without a watch.
 	if a.missingSince.IsZero() {
 		a.missingSince = time.Now()
 	}
-	if time.Since(a.missingSince) < a.patience() {
+	if time.Since(a.missingSince) < a.retry+a.retry/5 {
 		return nil, nil, errWaiting
 	}
 	wants, err = a.salvage(theirs, now)

@@ -34,10 +34,7 @@ type ca struct {
 
 // newCA returns a CA that is valid for a lifetime from now.
 func newCA(name string, now time.Time, lifetime time.Duration) (*ca, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
+	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // rand.Reader never fails
 	template := &x509.Certificate{
 		// A unique name lets a verifier find the CA among others.
 		Subject:               pkix.Name{CommonName: name + " " + now.UTC().Format(time.RFC3339), SerialNumber: rand.Text()},
@@ -75,10 +72,7 @@ func (c *ca) crossed(next *ca) (*ca, error) {
 // leaf returns a new serving certificate, with its key, for the hosts. It is
 // valid for a lifetime from now, but not longer than the CA.
 func (c *ca) leaf(hosts []string, now time.Time, lifetime time.Duration) (*tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
+	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // rand.Reader never fails
 	template := &x509.Certificate{
 		NotBefore:   c.cert.NotBefore, // valid for the same clocks as the CA
 		NotAfter:    earlier(now.Add(lifetime), c.cert.NotAfter),
@@ -157,16 +151,13 @@ func parseCA(certPEM, keyPEM []byte, hosts []string) (*ca, error) {
 
 // encode returns the CA as PEM: its certificate, with the cross certificate
 // after it, and its key.
-func (c *ca) encode() (certPEM, keyPEM []byte, err error) {
-	key, err := x509.MarshalPKCS8PrivateKey(c.key)
-	if err != nil {
-		return nil, nil, err
-	}
+func (c *ca) encode() (certPEM, keyPEM []byte) {
+	key, _ := x509.MarshalPKCS8PrivateKey(c.key) // of a type that X509KeyPair returns
 	certs := []*x509.Certificate{c.cert}
 	if c.cross != nil {
 		certs = append(certs, c.cross)
 	}
-	return encodeCertificates(certs...), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), nil
+	return encodeCertificates(certs...), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})
 }
 
 // parseCertificates reads PEM certificates. Other content is an error. With an error, it

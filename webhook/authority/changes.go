@@ -33,11 +33,6 @@ const (
 	unknownCA         = "UnknownCA"
 )
 
-func newReport(namespace, name string) *report.Object {
-	secret := corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}
-	return report.New(secret, fieldManager, caCreated, caRotationStarted, caRotated, caRemoved, secretRecreated, secretRepaired, unknownCA)
-}
-
 // step is what a replica did after a read of the Secret.
 type step struct {
 	hosts  []string
@@ -78,7 +73,7 @@ func (s step) changes(now time.Time) (all []report.Change) {
 	if s.known != nil && (s.theirs == nil || !follows(s.mine, s.theirs, now)) {
 		before = s.known
 	}
-	lost := s.known != nil || s.managed()
+	lost := s.known != nil || s.obj != nil && slices.ContainsFunc(keys[:], func(key string) bool { return len(s.obj.Data[key]) > 0 })
 	switch {
 	case s.obj == nil && s.known != nil:
 		add(secretRecreated, "Wrote the Secret again, because it was deleted", nil)
@@ -142,11 +137,6 @@ func (s step) unknown() (all []planted) {
 		check(&ca{cert: cert}, previousKey)
 	}
 	return all
-}
-
-// managed reports whether the Secret that was read has content of this package.
-func (s step) managed() bool {
-	return s.obj != nil && slices.ContainsFunc(keys[:], func(key string) bool { return len(s.obj.Data[key]) > 0 })
 }
 
 // managers returns the field managers that wrote keys of the Secret.

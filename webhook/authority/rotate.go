@@ -2,17 +2,9 @@ package authority
 
 import "time"
 
-// policy has the lifetimes of certificates.
-type policy struct {
-	name         string // of the CAs, and of the Secret
-	caLifetime   time.Duration
-	rotateAfter  time.Duration
-	leafLifetime time.Duration
-}
-
 // step returns the state that follows from s, or s if no step is due. Replicas may be one step
 // behind or ahead of one another. ready means that the next CA is trusted everywhere.
-func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
+func (a *Authority) step(s *state, now time.Time, ready bool) (*state, error) {
 	out := &state{current: s.current, next: s.next}
 	for _, cert := range s.previous {
 		// A CA that is not valid yet may be valid by the clocks of others.
@@ -31,7 +23,7 @@ func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 			out.retire(out.current.cert)
 		}
 		if out.current, out.next, changed = out.next, nil, true; out.current == nil {
-			fresh, err := newCA(p.name, now, p.caLifetime)
+			fresh, err := newCA(a.name, now, a.caLifetime)
 			if err != nil {
 				return nil, err
 			}
@@ -43,8 +35,8 @@ func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 	case out.next != nil && ready:
 		out.retire(out.current.cert)
 		out.current, out.next, changed = out.next, nil, true
-	case out.next == nil && !now.Before(p.renewal(out.current)):
-		return p.rotate(out, now)
+	case out.next == nil && !now.Before(a.renewal(out.current)):
+		return a.rotate(out, now)
 	}
 	if !changed {
 		return s, nil
@@ -53,8 +45,8 @@ func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 }
 
 // rotate returns the state with a new CA as the next one.
-func (p policy) rotate(s *state, now time.Time) (*state, error) {
-	next, err := newCA(p.name, now, p.caLifetime)
+func (a *Authority) rotate(s *state, now time.Time) (*state, error) {
+	next, err := newCA(a.name, now, a.caLifetime)
 	if err != nil {
 		return nil, err
 	}
@@ -64,20 +56,17 @@ func (p policy) rotate(s *state, now time.Time) (*state, error) {
 // followedBy returns the state with the given next CA.
 func (s *state) followedBy(next *ca) (*state, error) {
 	next, err := s.current.crossed(next)
-	if err != nil {
-		return nil, err
-	}
-	return &state{current: s.current, next: next, previous: s.previous}, nil
+	return &state{current: s.current, next: next, previous: s.previous}, err
 }
 
-// renewal returns the time at which the rotation of a CA begins: at the age of the policy, or
+// renewal returns the time at which the rotation of a CA begins: at the age of [RotateAfter], or
 // at half of the CA's own lifetime if that is earlier.
-func (p policy) renewal(c *ca) time.Time {
+func (a *Authority) renewal(c *ca) time.Time {
 	made := c.cert.NotBefore.Add(skew)
 	if !made.Before(c.cert.NotAfter) { // another program created the CA
 		made = c.cert.NotBefore
 	}
-	return made.Add(min(p.rotateAfter, c.cert.NotAfter.Sub(made)/2))
+	return made.Add(min(a.rotateAfter, c.cert.NotAfter.Sub(made)/2))
 }
 
 // reconciled returns the next state of the Secret, if this replica has served with the state

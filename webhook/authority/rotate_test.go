@@ -47,7 +47,7 @@ func certs(cas ...*ca) (certs []*x509.Certificate) {
 // A state is followed by the one that is due.
 func TestState_NextThatIsDue(t *testing.T) {
 	now := time.Now()
-	p := policy{name: "ca", caLifetime: 90 * day, rotateAfter: 30 * day}
+	p := &Authority{name: "ca", caLifetime: 90 * day, rotateAfter: 30 * day}
 	n := named{
 		"young": makeCA(t, now, 90*day), "fresh": makeCA(t, now.Add(-day), 90*day), "aged": makeCA(t, now.Add(-31*day), 90*day),
 		"expired": makeCA(t, now.Add(-91*day), 90*day), "gone": makeCA(t, now.Add(-92*day), 90*day), "future": makeCA(t, now.Add(2*day), 90*day),
@@ -135,7 +135,7 @@ func TestState_Merge(t *testing.T) {
 // A CA is followed at half its life at the latest, whoever made it.
 func TestPolicy_Renewal(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
-	p := policy{rotateAfter: 30 * day}
+	p := &Authority{rotateAfter: 30 * day}
 	for name, test := range map[string]struct {
 		from, to time.Duration
 		want     time.Duration

@@ -22,7 +22,7 @@ import (
 // request returns the context of a request for the Secret. It has no logger, because client-go logs bodies at verbosity 8,
 // and these have the private key of the CA.
 func (a *Authority) request(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(klog.NewContext(ctx, logr.Discard()), max(a.interval, 15*time.Second))
+	return context.WithTimeout(klog.NewContext(ctx, logr.Discard()), 15*time.Second)
 }
 
 // clock is a transport that compares the clock of this process with that of the API server, which verifies the certificates.
@@ -65,10 +65,6 @@ func (a *Authority) write(ctx context.Context, old *corev1.Secret, st *state) (t
 	if ahead := time.Duration(a.clock.ahead.Load()); ahead.Abs() > skew {
 		return "", fmt.Errorf("the clock of this replica differs from the API server's by %s, expected at most %s", ahead.Round(time.Minute), skew)
 	}
-	ours, err := st.encode()
-	if err != nil {
-		return "", err
-	}
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: a.name},
@@ -82,7 +78,7 @@ func (a *Authority) write(ctx context.Context, old *corev1.Secret, st *state) (t
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}
-	maps.Copy(secret.Data, ours)
+	maps.Copy(secret.Data, st.encode())
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
 	if err != nil {
 		return "", err

@@ -112,7 +112,7 @@ func TestStart_BeforeFirstRead(t *testing.T) {
 func TestStart_WaitsForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
-		time.Sleep(r.patience() / 2)
+		time.Sleep(3 * time.Second)
 		expect.ErrorContains(t, r.Ready(nil), "another replica may restore it")
 		if c.written() != 0 {
 			t.Error("it has not waited")

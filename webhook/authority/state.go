@@ -55,21 +55,16 @@ func parseState(data map[string][]byte, hosts ...string) (*state, error) {
 }
 
 // encode returns the data of the Secret: values for the keys of this package.
-func (s *state) encode() (map[string][]byte, error) {
+func (s *state) encode() map[string][]byte {
 	data := map[string][]byte{bundleKey: s.bundle()}
-	var err error
-	if data[certKey], data[privateKey], err = s.current.encode(); err != nil {
-		return nil, err
-	}
+	data[certKey], data[privateKey] = s.current.encode()
 	if s.next != nil {
-		if data[nextCertKey], data[nextKeyKey], err = s.next.encode(); err != nil {
-			return nil, err
-		}
+		data[nextCertKey], data[nextKeyKey] = s.next.encode()
 	}
 	if len(s.previous) > 0 {
 		data[previousKey] = encodeCertificates(s.previous...)
 	}
-	return data, nil
+	return data
 }
 
 // trusted returns the certificates of all CAs, in an order that a rotation does not change.
