@@ -1,7 +1,6 @@
 package registration
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -57,7 +57,7 @@ func Mutating(
 	return func(s *settings) {
 		hook := s.addHook(mutating, name, path, h)
 		hook.ReinvocationPolicy = new(admissionregistrationv1.NeverReinvocationPolicy)
-		apply(s, hook, changes)
+		apply(hook, changes)
 	}
 }
 
@@ -66,7 +66,7 @@ func Mutating(
 func Validating(
 	name, path string, h http.Handler, changes ...func(*admissionregistrationv1.ValidatingWebhook),
 ) Option {
-	return func(s *settings) { apply(s, s.addHook(validating, name, path, h), changes) }
+	return func(s *settings) { apply(s.addHook(validating, name, path, h), changes) }
 }
 
 func (s *settings) addHook(kind hookKind, name, path string, handler http.Handler) *hook {
@@ -88,17 +88,15 @@ func (s *settings) addHook(kind hookKind, name, path string, handler http.Handle
 }
 
 // apply calls functions that change a webhook, which they get as its own type.
-func apply[T any](s *settings, h *hook, changes []func(*T)) {
+func apply[T any](h *hook, changes []func(*T)) {
 	name := h.Name
 	var webhook T
-	err := copyFields(&webhook, &h.MutatingWebhook)
+	copyFields(&webhook, &h.MutatingWebhook)
 	for _, change := range changes {
 		change(&webhook)
 	}
 	h.MutatingWebhook = admissionregistrationv1.MutatingWebhook{}
-	if err = errors.Join(err, copyFields(&h.MutatingWebhook, &webhook)); err != nil {
-		s.errorf("%s: %w", h, err)
-	}
+	copyFields(&h.MutatingWebhook, &webhook)
 	h.Name = name
 	for i := range h.Rules {
 		if h.Rules[i].Scope == nil {
@@ -107,13 +105,11 @@ func apply[T any](s *settings, h *hook, changes []func(*T)) {
 	}
 }
 
-// copyFields copies the fields by their names in JSON.
-func copyFields(to, from any) error {
+// copyFields copies the fields by their names in JSON, which have the same types in both structs.
+func copyFields(to, from any) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(from)
-	if err != nil {
-		return err
-	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(fields, to)
+	utilruntime.Must(err)
+	utilruntime.Must(runtime.DefaultUnstructuredConverter.FromUnstructured(fields, to))
 }
 
 // complete sets the fields that depend on the whole declaration.

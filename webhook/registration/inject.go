@@ -49,6 +49,7 @@ var (
 	errUnread      = errors.New("not read yet")
 	errNoCA        = errors.New("no CA certificate yet")
 	errOverwritten = errors.New("another writer overwrote it")
+	errContended   = errors.New("another writer changes the CA bundle repeatedly")
 )
 
 // The reasons of [Webhooks.Changes].
@@ -56,18 +57,6 @@ const (
 	bundleInjected    = "CABundleInjected"
 	bundleOverwritten = "CABundleOverwritten"
 )
-
-// contendedError means that another writer overwrites the CA bundle so often that it is written
-// again later.
-type contendedError struct{ managers []string } // of the other writer, if they are known
-
-func (e contendedError) Error() string {
-	const text = "another writer changes the CA bundle repeatedly"
-	if len(e.managers) == 0 {
-		return text
-	}
-	return fmt.Sprintf("%s, with the field managers %q", text, e.managers)
-}
 
 // Inject writes the CA bundle into the webhook configurations and CRDs of the declaration,
 // until ctx is done, and then returns nil. It returns an error only if it cannot start,
@@ -82,13 +71,10 @@ func (e contendedError) Error() string {
 // If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector,
 // Inject only reads the objects for [Webhooks.Ready] and [Webhooks.Differences].
 //
-// If the config sets neither QPS nor RateLimiter, the requests are not limited. Inject
-// needs the permissions of [Webhooks.PolicyRules].
+// The requests are not limited by the QPS of the config. Inject needs the permissions of [Webhooks.PolicyRules].
 func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundle) error {
 	config = rest.CopyConfig(config)
-	if config.QPS == 0 && config.RateLimiter == nil {
-		config.QPS = -1 // the default would delay the start where there are many definitions
-	}
+	config.QPS = -1 // the default would delay the start where there are many definitions
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("registration: %w", err)
@@ -180,7 +166,7 @@ func (s *objectState) run(ctx context.Context) {
 				return resync, problem
 			case apierrors.IsConflict(failure): // another writer has been faster
 				return conflictRetry, nil
-			case errors.As(failure, &contendedError{}):
+			case errors.Is(failure, errContended):
 				return writeInterval, problem
 			case failure != nil:
 				return retry, problem
@@ -270,7 +256,7 @@ func (s *objectState) inject(
 			return current, nil
 		}
 		if !s.writes.Allow() {
-			return current, contendedError{managers}
+			return current, fmt.Errorf("%w, with the field managers %q", errContended, managers)
 		}
 		if err := update(obj); err != nil {
 			return current, err

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
@@ -77,10 +78,7 @@ func (s *settings) configurationObject(kind hookKind, resource string) *object {
 		}
 		s.complete(h)
 		webhook, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&h.MutatingWebhook)
-		if err != nil {
-			s.errorf("%s: %w", h, err)
-			continue
-		}
+		utilruntime.Must(err) // of a struct, which cannot fail
 		webhook["clientConfig"] = s.endpoint.clientConfig(h.path)
 		webhooks = append(webhooks, webhook)
 	}
@@ -124,9 +122,7 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 			}
 		}
 		text, err := yaml.Marshal(obj.Object)
-		if err != nil {
-			return nil, fmt.Errorf("registration: %w", err)
-		}
+		utilruntime.Must(err) // of a JSON object, which cannot fail
 		all.WriteString("---\n")
 		all.Write(text)
 	}
@@ -206,9 +202,6 @@ func (e entry) bundlePath() fieldpath.Path {
 // caBundle returns the CA bundle of an entry, or nil if there is no valid one.
 func (e entry) caBundle() []byte {
 	text, _ := e.clientConfig["caBundle"].(string)
-	pem, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil
-	}
+	pem, _ := base64.StdEncoding.DecodeString(text) // which the API server has encoded
 	return pem
 }

@@ -113,10 +113,7 @@ func (w *Webhooks) untrusted(current *unstructured.Unstructured, pem []byte) err
 
 // trusts reports whether a bundle has all certificates of another.
 func trusts(bundle, pem []byte) bool {
-	found, err := cert.ParseCertsPEM(bundle)
-	if err != nil {
-		return false
-	}
+	found, _ := cert.ParseCertsPEM(bundle)
 	wanted, err := cert.ParseCertsPEM(pem)
 	return err == nil && !slices.ContainsFunc(wanted, func(c *x509.Certificate) bool { return !slices.ContainsFunc(found, c.Equal) })
 }
