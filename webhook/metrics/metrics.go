@@ -40,40 +40,33 @@ import (
 // [prometheus.Registerer].Register, for example if the metrics are already registered.
 func Prometheus(r prometheus.Registerer, status webhook.Status) error {
 	var collectors []prometheus.Collector
+	gauge := func(name, help string, value func() float64) {
+		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+	}
 	if status.Certificates != nil {
-		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "crdkit_webhook_certificate_expiry_timestamp_seconds",
-			Help: "When the serving certificate expires, 0 if there is none.",
-		}, func() float64 {
+		gauge("crdkit_webhook_certificate_expiry_timestamp_seconds", "When the serving certificate expires, 0 if there is none.", func() float64 {
 			c, err := status.Certificates.GetCertificate(nil)
 			if err != nil || c == nil || c.Leaf == nil {
 				return 0
 			}
 			return seconds(c.Leaf.NotAfter)
-		}))
+		})
 	}
 	if status.CABundle != nil {
-		collectors = append(collectors,
-			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "crdkit_webhook_ca_expiry_timestamp_seconds",
-				Help: "When the CA certificate that is valid longest expires, 0 if there is none.",
-			}, func() float64 {
-				var last time.Time
-				cas, _ := cert.ParseCertsPEM(status.CABundle()) // on an error, cas is empty
-				for _, ca := range cas {
-					if ca.NotAfter.After(last) {
-						last = ca.NotAfter
-					}
+		gauge("crdkit_webhook_ca_expiry_timestamp_seconds", "When the CA certificate that is valid longest expires, 0 if there is none.", func() float64 {
+			var last time.Time
+			cas, _ := cert.ParseCertsPEM(status.CABundle()) // on an error, cas is empty
+			for _, ca := range cas {
+				if ca.NotAfter.After(last) {
+					last = ca.NotAfter
 				}
-				return seconds(last)
-			}),
-			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "crdkit_webhook_ca_certificates",
-				Help: "CA certificates that the API server is told to trust.",
-			}, func() float64 {
-				cas, _ := cert.ParseCertsPEM(status.CABundle())
-				return float64(len(cas))
-			}))
+			}
+			return seconds(last)
+		})
+		gauge("crdkit_webhook_ca_certificates", "CA certificates that the API server is told to trust.", func() float64 {
+			cas, _ := cert.ParseCertsPEM(status.CABundle())
+			return float64(len(cas))
+		})
 	}
 	if status.Differences != nil {
 		desc := prometheus.NewDesc("crdkit_webhook_registration_difference",
