@@ -14,17 +14,15 @@ import (
 type responseWriter struct {
 	http.ResponseWriter
 	stopping context.Context
-	began    bool
 }
 
-// begin completes the header before it is sent.
+// begin completes the header before it is sent. Later, it has no effect.
 func (a *responseWriter) begin() {
-	if !a.began && a.stopping.Err() != nil {
+	if a.stopping.Err() != nil {
 		// In HTTP/1.1, this tells the client to stop sending. In HTTP/2, net/http makes a
 		// GOAWAY of it, after which a client repeats what was not answered.
 		a.Header().Set("Connection", "close")
 	}
-	a.began = true
 }
 
 func (a *responseWriter) WriteHeader(code int) {
