@@ -26,8 +26,11 @@ import (
 
 // replica is one call of Run.
 type replica struct {
-	hooks       *registration.Webhooks
-	certs       certificates // if nil, the authority issues them
+	hooks *registration.Webhooks
+	certs interface { // if nil, the authority issues them
+		webhook.Certificates
+		Ready(*http.Request) error
+	}
 	bundle      registration.Bundle
 	trusted     []registration.Bundle // of Trust and TrustAuthority
 	options     []authority.Option
@@ -45,11 +48,6 @@ type replica struct {
 	unconverted *unconverted
 	registered  atomic.Bool
 	ready       atomic.Bool
-}
-
-type certificates interface {
-	webhook.Certificates
-	Ready(*http.Request) error
 }
 
 // pace is the interval at which a step checks whether the previous step is done.
