@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -28,10 +29,7 @@ func (r *Resource) store(k kinds, options generic.RESTOptionsGetter, v *apiexten
 	if err != nil {
 		return nil, err
 	}
-	var subresources apiextensionsv1.CustomResourceSubresources
-	if v.Subresources != nil {
-		subresources = *v.Subresources
-	}
+	subresources := cmp.Or(v.Subresources, &apiextensionsv1.CustomResourceSubresources{})
 	columns := v.AdditionalPrinterColumns
 	if len(columns) == 0 {
 		columns = []apiextensionsv1.CustomResourceColumnDefinition{age}
