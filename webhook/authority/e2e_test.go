@@ -59,6 +59,9 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 		if obj.Type != corev1.SecretTypeTLS {
 			t.Errorf("the type is %s", obj.Type)
 		}
+		if ahead := time.Duration(first.clock.ahead.Load()); ahead == 0 || ahead.Abs() > time.Minute {
+			t.Errorf("the clock is %s ahead of the API server's", ahead)
+		}
 
 		obj.Labels = map[string]string{"a": "b"}
 		obj.Data["mine"] = []byte("too")
