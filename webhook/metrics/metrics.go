@@ -49,19 +49,19 @@ func Prometheus(r prometheus.Registerer, status webhook.Status) error {
 			if err != nil || c == nil || c.Leaf == nil {
 				return 0
 			}
-			return seconds(c.Leaf.NotAfter)
+			return float64(c.Leaf.NotAfter.Unix())
 		})
 	}
 	if status.CABundle != nil {
 		gauge("crdkit_webhook_ca_expiry_timestamp_seconds", "When the CA certificate that is valid longest expires, 0 if there is none.", func() float64 {
-			var last time.Time
+			last := time.Unix(0, 0)
 			cas, _ := cert.ParseCertsPEM(status.CABundle()) // on an error, cas is empty
 			for _, ca := range cas {
 				if ca.NotAfter.After(last) {
 					last = ca.NotAfter
 				}
 			}
-			return seconds(last)
+			return float64(last.Unix())
 		})
 		gauge("crdkit_webhook_ca_certificates", "CA certificates that the API server is told to trust.", func() float64 {
 			cas, _ := cert.ParseCertsPEM(status.CABundle())
@@ -102,10 +102,3 @@ type collector struct {
 
 func (c collector) Describe(descs chan<- *prometheus.Desc)   { descs <- c.desc }
 func (c collector) Collect(metrics chan<- prometheus.Metric) { c.collect(metrics) }
-
-func seconds(t time.Time) float64 {
-	if t.IsZero() {
-		return 0
-	}
-	return float64(t.Unix())
-}
