@@ -179,11 +179,11 @@ func TestUnknownCA_MissedRotation(t *testing.T) {
 // A replica replaces an expired CA, and the others know that it was one of them.
 func TestUnknownCA_ExpiredCAReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		opts := []Option{Interval(time.Hour), CALifetime(10 * day)}
+		opts := []Option{Interval(time.Hour), CALifetime(10 * time.Hour)}
 		replicas := []*running{run(t, c, opts...), run(t, c, opts...), run(t, c, opts...)}
 		time.Sleep(start)
 		c.away()
-		time.Sleep(11 * day)
+		time.Sleep(11 * time.Hour) // reads that fail are retried every five seconds
 		c.faulty(nil)
 		time.Sleep(2 * time.Hour)
 		want := map[string]int{caCreated: 2, caRemoved: 1}
