@@ -27,6 +27,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/openapi"
+	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/audit/fake"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -227,7 +228,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorizeForPolicy)
 	}
 	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, s.kube, s.dynamic,
-		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, services{s}))
+		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, webhook.NewDefaultServiceResolver()))
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +241,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 	return &extensions.Config{GenericConfig: config, ExtraConfig: extensions.ExtraConfig{
 		CRDRESTOptionsGetter: options,
 		MasterCount:          1,
-		ServiceResolver:      services{s},
+		ServiceResolver:      webhook.NewDefaultServiceResolver(),
 		AuthResolverWrapper:  s.webhooks.wrap,
 	}}, nil
 }
