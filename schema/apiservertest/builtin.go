@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,8 +41,8 @@ import (
 type builtins map[schema.GroupVersionKind]*registry.Store
 
 // installBuiltins serves client-go's kinds that are stable, each in the version that kube-apiserver
-// prefers. A group version of a definition among the objects is left to the definition.
-func (s *Server) installBuiltins(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, objects []*unstructured.Unstructured) (builtins, error) {
+// prefers.
+func (s *Server) installBuiltins(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions) (builtins, error) {
 	versions := map[string]schema.GroupVersion{}
 	for _, gv := range clientKinds().PrioritizedVersionsAllGroups() {
 		stable := !strings.Contains(gv.Version, "alpha") && !strings.Contains(gv.Version, "beta")
@@ -52,11 +51,7 @@ func (s *Server) installBuiltins(server *genericapiserver.GenericAPIServer, conf
 		}
 	}
 	all := builtins{}
-	defined := definedVersions(objects)
 	for _, gv := range versions {
-		if defined[gv] {
-			continue
-		}
 		if err := s.install(all, server, config, options, gv); err != nil {
 			return nil, fmt.Errorf("%s: %w", gv, err)
 		}

@@ -97,9 +97,8 @@
 // Secret and immutable data; stringData of a Secret becomes data; a new Node has the taint not-ready; and deleting a
 // namespace deletes its contents.
 //
-// Types that a program adds to client-go's scheme.Scheme are served by their CRDs only. If an
-// initial CRD has a group version of built-in kinds, it replaces all built-in kinds of that group
-// version.
+// Types that a program adds to client-go's scheme.Scheme are served by their CRDs only. CRDs in a
+// group version of built-in kinds are not served, as in a cluster.
 //
 // # Limitations
 //

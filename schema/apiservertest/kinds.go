@@ -11,12 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -154,20 +152,4 @@ func desired(obj runtime.Object) any {
 		return nil
 	}
 	return fieldOf(obj, "Spec").Interface()
-}
-
-// definedVersions returns the group versions of the definitions among objects.
-func definedVersions(objects []*unstructured.Unstructured) map[schema.GroupVersion]bool {
-	all := map[schema.GroupVersion]bool{}
-	for _, u := range objects {
-		if u.GroupVersionKind() != definitionKind {
-			continue
-		}
-		var crd apiextensionsv1.CustomResourceDefinition
-		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &crd) // createDefinition returns the error
-		for _, v := range crd.Spec.Versions {
-			all[schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}] = true
-		}
-	}
-	return all
 }

@@ -276,13 +276,6 @@ func TestRBAC_BindANewRole(t *testing.T) {
 	}
 }
 
-func TestRBAC_DefinedByACRD(t *testing.T) {
-	crd := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: roles.rbac.authorization.k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}, " +
-		"spec: {group: rbac.authorization.k8s.io, scope: Namespaced, names: {plural: roles, kind: Role}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}"
-	_, err := apiservertest.New(t.Context(), apiservertest.RBAC(), apiservertest.Manifests([]byte(crd)))
-	expect.ErrorContains(t, err, "RBAC: a CRD defines rbac.authorization.k8s.io/v1")
-}
-
 // Requests that were allowed before a role changed are missing, too, and a watch needs list.
 func TestAccess_NotGrantedAnymore(t *testing.T) {
 	s := apiservertest.Start(t, apiservertest.RBAC(), apiservertest.Manifests([]byte(operatorRoles)))

@@ -9,7 +9,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
@@ -122,9 +121,6 @@ func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error
 // it returns an error, the server has ended, or was never run. If the server ends by itself, run
 // calls end.
 func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
-	if gv := rbacv1.SchemeGroupVersion; o.rbac && definedVersions(o.objects)[gv] {
-		return fmt.Errorf("RBAC: a CRD defines %s, whose built-in kinds it needs", gv)
-	}
 	front := newFront(&s.faults)
 	s.handler = front
 	s.config = &rest.Config{Host: "http://apiservertest", Transport: newTransport(life, front), QPS: -1}
@@ -148,7 +144,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	server := custom.GenericAPIServer
 	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
 	var definitions []*apiextensionsv1.CustomResourceDefinition
-	s.builtins, err = s.installBuiltins(server, config.GenericConfig, options, o.objects)
+	s.builtins, err = s.installBuiltins(server, config.GenericConfig, options)
 	if err == nil {
 		definitions, err = s.createFirst(life, config.GenericConfig.RESTOptionsGetter, o)
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"sigs.k8s.io/yaml"
 )
 
 // Stored returns the bytes that a cluster would have in etcd for a custom object: JSON in the
@@ -49,19 +48,15 @@ func keyOf(resource schema.GroupResource, namespace, name string) string {
 func Stored(objects ...[]byte) Option {
 	return func(o *options) {
 		for i, text := range objects {
-			u := &unstructured.Unstructured{}
-			text, err := yaml.YAMLToJSON(text)
-			if err == nil {
-				err = u.UnmarshalJSON(text)
-			}
-			if err == nil && u.GetName() == "" {
-				err = errors.New("metadata.name is missing")
+			parsed, err := parse(text)
+			if err == nil && len(parsed) != 1 {
+				err = fmt.Errorf("got %d objects, expected one", len(parsed))
 			}
 			if err != nil {
 				o.errorf("stored object %d: %w", i, err)
 				continue
 			}
-			o.stored = append(o.stored, u)
+			o.stored = append(o.stored, parsed[0])
 		}
 	}
 }
