@@ -1,6 +1,7 @@
 package apiservertest
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -20,39 +21,74 @@ import (
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 )
 
-// setDefault sets a pointer that is nil.
-func setDefault[T any](p **T, value T) {
-	if *p == nil {
-		*p = &value
-	}
+// fieldDefaults are the defaults of the fields of configurations, policies and bindings
+// (kubernetes/pkg/apis/admissionregistration/v1/defaults.go).
+var fieldDefaults = map[string]any{
+	"failurePolicy": admissionregistrationv1.Fail, "matchPolicy": admissionregistrationv1.Equivalent,
+	"namespaceSelector": metav1.LabelSelector{}, "objectSelector": metav1.LabelSelector{}, "port": int32(443),
+	"reinvocationPolicy": admissionregistrationv1.NeverReinvocationPolicy, "scope": admissionregistrationv1.AllScopes, "timeoutSeconds": int32(10),
 }
 
-// setDefaults sets the defaults of configurations and policies
-// (kubernetes/pkg/apis/admissionregistration/v1/defaults.go), the label of a namespace, and the type of a Secret, whose
+// enumerations have the values of the fields of configurations, policies and bindings
+// (kubernetes/pkg/apis/admissionregistration/validation/validation.go).
+var enumerations = map[reflect.Type][]string{
+	reflect.TypeFor[admissionregistrationv1.FailurePolicyType]():           {"Fail", "Ignore"},
+	reflect.TypeFor[admissionregistrationv1.MatchPolicyType]():             {"Equivalent", "Exact"},
+	reflect.TypeFor[admissionregistrationv1.OperationType]():               {"*", "CONNECT", "CREATE", "DELETE", "UPDATE"},
+	reflect.TypeFor[admissionregistrationv1.ParameterNotFoundActionType](): {"Allow", "Deny"},
+	reflect.TypeFor[admissionregistrationv1.ReinvocationPolicyType]():      {"IfNeeded", "Never"},
+	reflect.TypeFor[admissionregistrationv1.ScopeType]():                   {"*", "Cluster", "Namespaced"},
+	reflect.TypeFor[admissionregistrationv1.SideEffectClass]():             {"None", "NoneOnDryRun"},
+	reflect.TypeFor[admissionregistrationv1.ValidationAction]():            {"Audit", "Deny", "Warn"},
+	reflect.TypeFor[metav1.StatusReason]():                                 {"Forbidden", "Invalid", "RequestEntityTooLarge"},
+}
+
+// isRegistration reports whether an object is a configuration, policy or binding.
+func isRegistration(obj any) bool {
+	return reflect.TypeOf(obj).Elem().PkgPath() == reflect.TypeFor[admissionregistrationv1.Rule]().PkgPath()
+}
+
+// complete sets the missing fields that have a default, except in metadata, and returns an error for each value that does not exist.
+func complete(v reflect.Value, at *field.Path) (errs field.ErrorList) {
+	if values, ok := enumerations[v.Type()]; ok && !slices.Contains(values, v.String()) {
+		return field.ErrorList{field.NotSupported(at, v.String(), values)}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return complete(v.Elem(), at)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			errs = append(errs, complete(v.Index(i), at.Index(i))...)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if name == "metadata" {
+				continue
+			}
+			child, path := v.Field(i), at
+			if name != "" { // not inlined
+				path = at.Child(name)
+			}
+			if value, ok := fieldDefaults[name]; ok && child.Kind() == reflect.Pointer && child.IsNil() {
+				child.Set(reflect.New(child.Type().Elem()))
+				child.Elem().Set(reflect.ValueOf(value))
+			}
+			errs = append(errs, complete(child, path)...)
+		}
+	}
+	return errs
+}
+
+// setDefaults sets the defaults of configurations and policies, the label of a namespace, and the type of a Secret, whose
 // stringData it moves to data (kubernetes/pkg/apis/core/v1/conversion.go, Convert_v1_Secret_To_core_Secret).
 func setDefaults(obj any) {
+	if isRegistration(obj) {
+		_ = complete(reflect.ValueOf(obj).Elem(), nil) // validateAdmission returns the errors
+	}
 	switch o := obj.(type) {
-	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		for i := range o.Webhooks {
-			w := &o.Webhooks[i]
-			setDefault(&w.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
-			setWebhookDefaults(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, &w.ClientConfig, w.Rules)
-		}
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		for i := range o.Webhooks {
-			w := &o.Webhooks[i]
-			setWebhookDefaults(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, &w.ClientConfig, w.Rules)
-		}
-	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		setDefault(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
-		setMatchDefaults(o.Spec.MatchConstraints)
-	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
-		setMatchDefaults(o.Spec.MatchResources)
-	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		setDefault(&o.Spec.FailurePolicy, admissionregistrationv1.Fail)
-		setMatchDefaults(o.Spec.MatchConstraints)
-	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
-		setMatchDefaults(o.Spec.MatchResources)
 	case *corev1.Namespace:
 		if o.Name != "" {
 			metav1.SetMetaDataLabel(&o.ObjectMeta, corev1.LabelMetadataName, o.Name)
@@ -71,72 +107,40 @@ func setDefaults(obj any) {
 	}
 }
 
-func setWebhookDefaults(
-	failure **admissionregistrationv1.FailurePolicyType, match **admissionregistrationv1.MatchPolicyType,
-	namespaces, objects **metav1.LabelSelector, seconds **int32,
-	to *admissionregistrationv1.WebhookClientConfig, rules []admissionregistrationv1.RuleWithOperations,
-) {
-	setDefault(failure, admissionregistrationv1.Fail)
-	setDefault(match, admissionregistrationv1.Equivalent)
-	setDefault(namespaces, metav1.LabelSelector{})
-	setDefault(objects, metav1.LabelSelector{})
-	setDefault(seconds, 10)
-	if to.Service != nil {
-		setDefault(&to.Service.Port, 443)
-	}
-	for i := range rules {
-		setDefault(&rules[i].Scope, admissionregistrationv1.AllScopes)
-	}
-}
-
-func setMatchDefaults(m *admissionregistrationv1.MatchResources) {
-	if m == nil {
-		return
-	}
-	setDefault(&m.MatchPolicy, admissionregistrationv1.Equivalent)
-	setDefault(&m.NamespaceSelector, metav1.LabelSelector{})
-	setDefault(&m.ObjectSelector, metav1.LabelSelector{})
-	for _, rules := range [][]admissionregistrationv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
-		for i := range rules {
-			setDefault(&rules[i].Scope, admissionregistrationv1.AllScopes)
-		}
-	}
-}
-
 // validateAdmission refuses the mistakes in configurations and policies with which a webhook or
 // a policy is never called, or always fails, and values that do not exist. A server refuses more of them
 // (kubernetes/pkg/apis/admissionregistration/validation/validation.go).
-func validateAdmission(obj runtime.Object, expressions *environment.EnvSet) (errs field.ErrorList) {
+func validateAdmission(obj runtime.Object, expressions *environment.EnvSet) field.ErrorList {
+	if !isRegistration(obj) {
+		return nil
+	}
+	errs := complete(reflect.ValueOf(obj).Elem(), nil)
 	var hooks []webhook.WebhookAccessor
 	at, spec := field.NewPath("webhooks"), field.NewPath("spec")
 	switch o := obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		for i := range o.Webhooks {
 			hooks = append(hooks, webhook.NewMutatingWebhookAccessor("", "", &o.Webhooks[i]))
-			errs = append(errs, supported(at.Index(i).Child("reinvocationPolicy"), *o.Webhooks[i].ReinvocationPolicy, reinvocations)...)
 		}
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
 		for i := range o.Webhooks {
 			hooks = append(hooks, webhook.NewValidatingWebhookAccessor("", "", &o.Webhooks[i]))
 		}
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		return validateValidatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), spec)
+		errs = append(errs, validateValidatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), spec)...)
 	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		return validateMutatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), spec)
+		errs = append(errs, validateMutatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), spec)...)
 	case *admissionregistrationv1.ValidatingAdmissionPolicyBinding:
-		errs = validateBinding(o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, spec)
+		errs = append(errs, validateBinding(o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, spec)...)
 		at, actions := spec.Child("validationActions"), o.Spec.ValidationActions
 		if len(actions) == 0 {
 			errs = append(errs, field.Required(at, ""))
-		}
-		for i, a := range actions {
-			errs = append(errs, supported(at.Index(i), a, []admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit, admissionregistrationv1.Deny, admissionregistrationv1.Warn})...)
 		}
 		if slices.Contains(actions, admissionregistrationv1.Deny) && slices.Contains(actions, admissionregistrationv1.Warn) {
 			errs = append(errs, field.Invalid(at, actions, "must not contain both Deny and Warn"))
 		}
 	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
-		return validateBinding(o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, spec)
+		errs = append(errs, validateBinding(o.Spec.PolicyName, o.Spec.ParamRef, o.Spec.MatchResources, spec)...)
 	}
 	names := map[string]bool{}
 	for i, w := range hooks {
@@ -149,33 +153,10 @@ func validateAdmission(obj runtime.Object, expressions *environment.EnvSet) (err
 	return errs
 }
 
-var (
-	failures      = []admissionregistrationv1.FailurePolicyType{admissionregistrationv1.Fail, admissionregistrationv1.Ignore}
-	matches       = []admissionregistrationv1.MatchPolicyType{admissionregistrationv1.Equivalent, admissionregistrationv1.Exact}
-	reinvocations = []admissionregistrationv1.ReinvocationPolicyType{admissionregistrationv1.IfNeededReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy}
-	scopes        = []admissionregistrationv1.ScopeType{admissionregistrationv1.AllScopes, admissionregistrationv1.ClusterScope, admissionregistrationv1.NamespacedScope}
-	operations    = []admissionregistrationv1.OperationType{
-		admissionregistrationv1.OperationAll, admissionregistrationv1.Connect, admissionregistrationv1.Create, admissionregistrationv1.Delete, admissionregistrationv1.Update,
-	}
-	reasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
-)
-
-// supported returns an error for a value that does not exist.
-func supported[T ~string](at *field.Path, value T, all []T) field.ErrorList {
-	if slices.Contains(all, value) {
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(at, value, all)}
-}
-
 func validateWebhook(w webhook.WebhookAccessor, expressions *environment.EnvSet, at *field.Path) field.ErrorList {
 	errs := validation.IsFullyQualifiedName(at.Child("name"), w.GetName())
-	allowed := []admissionregistrationv1.SideEffectClass{admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun}
-	switch effects := w.GetSideEffects(); {
-	case effects == nil:
+	if w.GetSideEffects() == nil {
 		errs = append(errs, field.Required(at.Child("sideEffects"), "must specify one of None, NoneOnDryRun"))
-	case !slices.Contains(allowed, *effects):
-		errs = append(errs, field.NotSupported(at.Child("sideEffects"), *effects, allowed))
 	}
 	if seconds := *w.GetTimeoutSeconds(); seconds < 1 || seconds > 30 {
 		errs = append(errs, field.Invalid(at.Child("timeoutSeconds"), seconds, "the timeout value must be between 1 and 30 seconds"))
@@ -195,28 +176,24 @@ func validateWebhook(w webhook.WebhookAccessor, expressions *environment.EnvSet,
 	for i, r := range w.GetRules() {
 		errs = append(errs, validateRule(&r, at.Child("rules").Index(i))...)
 	}
-	errs = append(errs, supported(at.Child("failurePolicy"), *w.GetFailurePolicy(), failures)...)
-	errs = append(errs, validateSelection(*w.GetMatchPolicy(), w.GetNamespaceSelector(), w.GetObjectSelector(), at)...)
+	errs = append(errs, validateSelectors(w.GetNamespaceSelector(), w.GetObjectSelector(), at)...)
 	if conditions := w.GetMatchConditions(); len(conditions) > 0 {
 		errs = append(errs, newCompiler(expressions, false).conditions(conditions, at.Child("matchConditions"))...)
 	}
 	return errs
 }
 
-func validateSelection(match admissionregistrationv1.MatchPolicyType, namespaces, objects *metav1.LabelSelector, at *field.Path) field.ErrorList {
+func validateSelectors(namespaces, objects *metav1.LabelSelector, at *field.Path) field.ErrorList {
 	labels := metav1validation.LabelSelectorValidationOptions{}
-	return slices.Concat(supported(at.Child("matchPolicy"), match, matches),
-		metav1validation.ValidateLabelSelector(namespaces, labels, at.Child("namespaceSelector")),
-		metav1validation.ValidateLabelSelector(objects, labels, at.Child("objectSelector")))
+	return append(metav1validation.ValidateLabelSelector(namespaces, labels, at.Child("namespaceSelector")),
+		metav1validation.ValidateLabelSelector(objects, labels, at.Child("objectSelector"))...)
 }
 
 func validateRule(rule *admissionregistrationv1.RuleWithOperations, at *field.Path) (errs field.ErrorList) {
 	texts := make([]string, len(rule.Operations))
 	for i, o := range rule.Operations {
 		texts[i] = string(o)
-		errs = append(errs, supported(at.Child("operations").Index(i), o, operations)...)
 	}
-	errs = append(errs, supported(at.Child("scope"), *rule.Scope, scopes)...)
 	for name, values := range map[string][]string{"operations": texts, "apiGroups": rule.APIGroups, "apiVersions": rule.APIVersions, "resources": rule.Resources} {
 		if len(values) == 0 {
 			errs = append(errs, field.Required(at.Child(name), ""))
@@ -238,7 +215,7 @@ func validateMatch(m *admissionregistrationv1.MatchResources, at *field.Path) (e
 			errs = append(errs, validateRule(&rules[i].RuleWithOperations, at.Child(name).Index(i))...)
 		}
 	}
-	return append(errs, validateSelection(*m.MatchPolicy, m.NamespaceSelector, m.ObjectSelector, at)...)
+	return append(errs, validateSelectors(m.NamespaceSelector, m.ObjectSelector, at)...)
 }
 
 // validateBinding checks what both kinds of bindings have.
@@ -255,9 +232,9 @@ func validateBinding(policy string, params *admissionregistrationv1.ParamRef, ma
 		errs = append(errs, field.Required(at, "exactly one of name or selector is required"))
 	}
 	if params.ParameterNotFoundAction == nil {
-		return append(errs, field.Required(at.Child("parameterNotFoundAction"), ""))
+		errs = append(errs, field.Required(at.Child("parameterNotFoundAction"), ""))
 	}
-	return append(errs, supported(at.Child("parameterNotFoundAction"), *params.ParameterNotFoundAction, []admissionregistrationv1.ParameterNotFoundActionType{admissionregistrationv1.AllowAction, admissionregistrationv1.DenyAction})...)
+	return errs
 }
 
 // compiler compiles the expressions of one object.
@@ -304,11 +281,10 @@ func (c compiler) variables(variables []admissionregistrationv1.Variable, at *fi
 // policy checks what both kinds of policies have.
 func (c compiler) policy(
 	constraints *admissionregistrationv1.MatchResources, conditions []admissionregistrationv1.MatchCondition,
-	variables []admissionregistrationv1.Variable, failure admissionregistrationv1.FailurePolicyType, at *field.Path,
+	variables []admissionregistrationv1.Variable, at *field.Path,
 ) field.ErrorList {
 	errs := c.conditions(conditions, at.Child("matchConditions"))
 	errs = append(errs, c.variables(variables, at.Child("variables"))...)
-	errs = append(errs, supported(at.Child("failurePolicy"), failure, failures)...)
 	if constraints == nil || len(constraints.ResourceRules) == 0 {
 		errs = append(errs, field.Required(at.Child("matchConstraints", "resourceRules"), ""))
 	}
@@ -316,15 +292,12 @@ func (c compiler) policy(
 }
 
 func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, c compiler, at *field.Path) field.ErrorList {
-	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, *spec.FailurePolicy, at)
+	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, at)
 	if len(spec.Validations)+len(spec.AuditAnnotations) == 0 {
 		errs = append(errs, field.Required(at.Child("validations"), "validations or auditAnnotations must contain at least one item"))
 	}
 	for i, v := range spec.Validations {
 		at := at.Child("validations").Index(i)
-		if v.Reason != nil {
-			errs = append(errs, supported(at.Child("reason"), *v.Reason, reasons)...)
-		}
 		errs = append(errs, c.check(&validating.ValidationCondition{Expression: v.Expression}, at.Child("expression"))...)
 		if v.MessageExpression != "" {
 			errs = append(errs, c.check(&validating.MessageExpressionCondition{MessageExpression: v.MessageExpression}, at.Child("messageExpression"))...)
@@ -337,9 +310,8 @@ func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionP
 }
 
 func validateMutatingPolicy(spec *admissionregistrationv1.MutatingAdmissionPolicySpec, c compiler, at *field.Path) field.ErrorList {
-	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, *spec.FailurePolicy, at)
+	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, at)
 	c.options.HasPatchTypes = true
-	errs = append(errs, supported(at.Child("reinvocationPolicy"), spec.ReinvocationPolicy, reinvocations)...)
 	if len(spec.Mutations) == 0 {
 		errs = append(errs, field.Required(at.Child("mutations"), ""))
 	}
