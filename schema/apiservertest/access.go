@@ -62,24 +62,24 @@ func (s *Server) Access(name string) (Access, error) {
 	if s.rbac == nil {
 		return Access{}, errors.New("apiservertest: Access needs a server with the option RBAC")
 	}
-	u, requests := s.rbac.sent(name)
+	u, needs := s.rbac.sent(name)
 	if u == nil {
 		return Access{}, fmt.Errorf("apiservertest: user %q has sent no request", name)
 	}
 	grants, _ := s.rbac.grants(u) // roles that do not exist grant nothing
 	granted := grantedRules(grants)
 	missing, unused, sufficient := roleSet{}, roleSet{}, roleSet{}
-	for r := range requests {
-		needed := r.rule()
-		if i := slices.IndexFunc(granted, func(g *grantedRule) bool { return g.covers(needed, r.namespace) }); i >= 0 {
+	for _, n := range needs {
+		needed := n.rule
+		if i := slices.IndexFunc(granted, func(g *grantedRule) bool { return g.covers(n) }); i >= 0 {
 			g := granted[i]
 			g.used = true
 			needed.ResourceNames = g.rule.ResourceNames
 			sufficient.add(g.role, needed)
 		} else {
 			role := roleKey{kind: "ClusterRole"}
-			if slices.ContainsFunc(grants, func(g grant) bool { return g.namespace != "" && g.namespace == r.namespace }) {
-				role = roleKey{kind: "Role", namespace: r.namespace}
+			if slices.ContainsFunc(grants, func(g grant) bool { return g.namespace != "" && g.namespace == n.namespace }) {
+				role = roleKey{kind: "Role", namespace: n.namespace}
 			}
 			needed.ResourceNames = nil
 			missing.add(role, needed)
@@ -102,22 +102,22 @@ func (s *Server) Access(name string) (Access, error) {
 	return Access{Missing: missing.list(), Unused: unused.list(), Sufficient: sufficient.list()}, nil
 }
 
-// sent returns a user, or nil, and the requests that the user has sent. A watch is a list, too.
-func (r *rbacAuthorizer) sent(name string) (user.Info, map[request]struct{}) {
+// sent returns a user, or nil, and what the requests that the user has sent needed. A watch is a list, too.
+func (r *rbacAuthorizer) sent(name string) (u user.Info, needs []need) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of := r.users[name]
 	if of == nil {
 		return nil, nil
 	}
-	requests := maps.Clone(of.requests)
-	for asks := range of.requests {
-		if asks.verb == "watch" {
-			asks.verb = "list"
-			requests[asks] = struct{}{}
+	for _, n := range of.needs {
+		needs = append(needs, n)
+		if n.rule.Verbs[0] == "watch" {
+			n.rule.Verbs = []string{"list"}
+			needs = append(needs, n)
 		}
 	}
-	return of.user, requests
+	return of.user, needs
 }
 
 // roleKey is the kind, namespace and name of a role.
@@ -173,12 +173,12 @@ func (g *grantedRule) width() (width int) {
 	return width
 }
 
-// covers reports whether the rule allows a request that needs another rule in a namespace.
-func (g *grantedRule) covers(needed rbacv1.PolicyRule, namespace string) bool {
-	if !slices.Contains(g.namespaces, "") && !slices.Contains(g.namespaces, namespace) {
+// covers reports whether the rule allows what a request needs.
+func (g *grantedRule) covers(n need) bool {
+	if !slices.Contains(g.namespaces, "") && !slices.Contains(g.namespaces, n.namespace) {
 		return false
 	}
-	covers, _ := validation.Covers([]rbacv1.PolicyRule{g.rule}, []rbacv1.PolicyRule{needed})
+	covers, _ := validation.Covers([]rbacv1.PolicyRule{g.rule}, []rbacv1.PolicyRule{n.rule})
 	return covers
 }
 

@@ -61,7 +61,7 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 		rules, err = bind(obj.RoleRef)
 	}
 	if decision, _, _ := e.rbac.authorize(ctx, attributes); decision == authorizer.DecisionAllow {
-		e.rbac.remember(u, requestOf(attributes))
+		e.rbac.remember(u, needOf(attributes))
 		return nil
 	}
 	if err != nil {
@@ -75,7 +75,7 @@ func (e escalation) Validate(ctx context.Context, a admission.Attributes, _ admi
 	ok, missing := validation.Covers(held, rules)
 	for _, rule := range rules {
 		for _, one := range validation.BreakdownRule(rule) {
-			e.rbac.remember(u, requestFor(one, a.GetNamespace()))
+			e.rbac.remember(u, need{one, a.GetNamespace()})
 		}
 	}
 	if ok {
@@ -121,18 +121,6 @@ func equalButReferences(a, b runtime.Object) bool {
 	to.SetOwnerReferences(from.GetOwnerReferences())
 	to.SetManagedFields(from.GetManagedFields())
 	return apiequality.Semantic.DeepEqual(a, b)
-}
-
-// requestFor returns the request that a rule of one verb, resource and name allows.
-func requestFor(rule rbacv1.PolicyRule, namespace string) request {
-	if len(rule.NonResourceURLs) > 0 {
-		return request{verb: rule.Verbs[0], path: rule.NonResourceURLs[0]}
-	}
-	r := request{verb: rule.Verbs[0], group: rule.APIGroups[0], resource: rule.Resources[0], namespace: namespace}
-	if len(rule.ResourceNames) > 0 {
-		r.name = rule.ResourceNames[0]
-	}
-	return r
 }
 
 // compact writes a rule as kube-apiserver does (kubernetes/pkg/apis/rbac/v1/evaluation_helpers.go, CompactString).

@@ -13,7 +13,6 @@ import (
 	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
@@ -75,10 +74,7 @@ func (i *Injected) Remove() {
 }
 
 // userRequest is what a user asks for.
-type userRequest struct {
-	user string
-	request
-}
+type userRequest struct{ user, verb, resource, namespace, name string }
 
 func (f Fault) selects(r *userRequest) bool {
 	has := func(want, got string) bool { return want == "" || want == got }
@@ -101,10 +97,10 @@ func (f *faults) serve(h http.Handler, w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	asks := &userRequest{cmp.Or(r.Header.Get(authenticationv1.ImpersonateUserHeader), admin), requestOf(authorizer.AttributesRecord{
-		Verb: info.Verb, APIGroup: info.APIGroup, Resource: info.Resource, Subresource: info.Subresource, Name: info.Name,
-		Namespace: info.Namespace, ResourceRequest: info.IsResourceRequest, Path: info.Path,
-	})}
+	asks := &userRequest{cmp.Or(r.Header.Get(authenticationv1.ImpersonateUserHeader), admin), info.Verb, info.Resource, info.Namespace, info.Name}
+	if info.Subresource != "" {
+		asks.resource += "/" + info.Subresource
+	}
 	if asks.verb == "watch" {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()

@@ -64,30 +64,25 @@ func defaultRoles() (all []runtime.Object) {
 // everything are the rules that allow all requests.
 var everything = []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"*"}, NonResourceURLs: []string{"*"}}}
 
-// request is what a user asks for.
-type request struct {
-	verb, group, resource, name, namespace string // resource may have a subresource
-	path                                   string // of a request for no resource
+// need is a rule that allows one request, in a namespace or in none.
+type need struct {
+	rule      rbacv1.PolicyRule
+	namespace string
 }
 
-func requestOf(a authorizer.Attributes) request {
+// needOf returns what allows a request and nothing else.
+func needOf(a authorizer.Attributes) need {
+	verbs := []string{a.GetVerb()}
 	if !a.IsResourceRequest() {
-		return request{verb: a.GetVerb(), path: a.GetPath()}
+		return need{rule: rbacv1.PolicyRule{Verbs: verbs, NonResourceURLs: []string{a.GetPath()}}}
 	}
 	resource := a.GetResource()
 	if sub := a.GetSubresource(); sub != "" {
 		resource += "/" + sub
 	}
-	return request{verb: a.GetVerb(), group: a.GetAPIGroup(), resource: resource, name: a.GetName(), namespace: a.GetNamespace()}
-}
-
-// rule returns the rule that allows the request and nothing else.
-func (r request) rule() rbacv1.PolicyRule {
-	if r.path != "" {
-		return rbacv1.PolicyRule{Verbs: []string{r.verb}, NonResourceURLs: []string{r.path}}
-	}
 	// A rule may have an empty name, which allows requests without one.
-	return rbacv1.PolicyRule{Verbs: []string{r.verb}, APIGroups: []string{r.group}, Resources: []string{r.resource}, ResourceNames: []string{r.name}}
+	rule := rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{a.GetAPIGroup()}, Resources: []string{resource}, ResourceNames: []string{a.GetName()}}
+	return need{rule, a.GetNamespace()}
 }
 
 // grant has the rules of a role that a binding gives to a user.
@@ -113,8 +108,8 @@ type rbacAuthorizer struct {
 
 // userRequests are the requests of a user, with the groups of the last one.
 type userRequests struct {
-	user     user.Info
-	requests map[request]struct{}
+	user  user.Info
+	needs map[string]need
 }
 
 func newAuthorizer(i informers.Interface) *rbacAuthorizer {
@@ -127,7 +122,7 @@ func newAuthorizer(i informers.Interface) *rbacAuthorizer {
 
 func (r *rbacAuthorizer) authorizeAndRemember(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := r.authorize(ctx, a)
-	r.remember(a.GetUser(), requestOf(a))
+	r.remember(a.GetUser(), needOf(a))
 	return decision, reason, err
 }
 
@@ -136,22 +131,22 @@ func (r *rbacAuthorizer) authorizeAndRemember(ctx context.Context, a authorizer.
 func (r *rbacAuthorizer) authorizeForPolicy(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := r.authorize(ctx, a)
 	if decision == authorizer.DecisionAllow {
-		r.remember(a.GetUser(), requestOf(a))
+		r.remember(a.GetUser(), needOf(a))
 	}
 	return decision, reason, err
 }
 
-func (r *rbacAuthorizer) remember(u user.Info, asks request) {
+func (r *rbacAuthorizer) remember(u user.Info, n need) {
 	if isAdmin(u) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.users[u.GetName()] == nil {
-		r.users[u.GetName()] = &userRequests{requests: map[request]struct{}{}}
+		r.users[u.GetName()] = &userRequests{needs: map[string]need{}}
 	}
 	r.users[u.GetName()].user = u
-	r.users[u.GetName()].requests[asks] = struct{}{}
+	r.users[u.GetName()].needs[fmt.Sprint(n)] = n
 }
 
 func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -159,7 +154,7 @@ func (r *rbacAuthorizer) authorize(_ context.Context, a authorizer.Attributes) (
 		return authorizer.DecisionAllow, "", nil
 	}
 	grants, err := r.grants(a.GetUser(), a.GetNamespace())
-	needed := []rbacv1.PolicyRule{requestOf(a).rule()}
+	needed := []rbacv1.PolicyRule{needOf(a).rule}
 	for _, g := range grants {
 		if ok, _ := validation.Covers(g.rules, needed); ok {
 			kind := "RoleBinding"
