@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -114,7 +113,6 @@ func (s *Server) install(all builtins, server *genericapiserver.GenericAPIServer
 		served[plural.Resource] = []string{gv.String()}
 		s.addStorages(storages, store, gv.WithKind(kind), plural.Resource)
 	}
-	var converter managedfields.TypeConverter = scaleConverter{applyconfigurations.NewTypeConverter(types)}
 	if gv.Group == authorizationv1.GroupName {
 		var decide authorizer.AuthorizerFunc = server.Authorizer.Authorize
 		if s.rbac != nil {
@@ -124,7 +122,6 @@ func (s *Server) install(all builtins, server *genericapiserver.GenericAPIServer
 			rest := reviewREST{review, decide}
 			storages[rest.GetSingularName()+"s"] = rest
 		}
-		converter = managedfields.NewDeducedTypeConverter() // clients do not apply these
 	}
 	if len(storages) == 0 {
 		return nil
@@ -140,7 +137,7 @@ func (s *Server) install(all builtins, server *genericapiserver.GenericAPIServer
 	config.OpenAPIConfig.IgnorePrefixes = append(config.OpenAPIConfig.IgnorePrefixes, path)
 	config.OpenAPIV3Config.IgnorePrefixes = append(config.OpenAPIV3Config.IgnorePrefixes, path)
 	group := apistorage.NewGroupVersion(server, &config.Config, root, gv, storages, types)
-	group.AllServedVersionsByResource, group.Serializer, group.TypeConverter = served, codecs, converter
+	group.AllServedVersionsByResource, group.Serializer, group.TypeConverter = served, codecs, typeConverter{applyconfigurations.NewTypeConverter(types)}
 	group.Creater, group.Convertor, group.ConvertabilityChecker, group.Defaulter = types, types, types, types
 	group.UnsafeConvertor = runtime.UnsafeObjectConvertor(types)
 	resources, _, err := group.InstallREST(server.Handler.GoRestfulContainer)

@@ -137,11 +137,12 @@ func (i scaleInfo) UpdatedObject(ctx context.Context, old runtime.Object) (runti
 	return obj, err
 }
 
-// scaleConverter converts objects of kind Scale, too, which client-go's apply configurations lack.
-type scaleConverter struct{ managedfields.TypeConverter }
+// typeConverter converts objects of the kinds, too, that client-go's apply configurations lack, because clients do not apply them.
+type typeConverter struct{ managedfields.TypeConverter }
 
-func (c scaleConverter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	if obj.GetObjectKind().GroupVersionKind() == autoscalingv1.SchemeGroupVersion.WithKind("Scale") {
+func (c typeConverter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	switch obj.GetObjectKind().GroupVersionKind().Kind {
+	case "Binding", "LocalSubjectAccessReview", "Scale", "SelfSubjectAccessReview", "SubjectAccessReview":
 		return managedfields.NewDeducedTypeConverter().ObjectToTyped(obj, opts...)
 	}
 	return c.TypeConverter.ObjectToTyped(obj, opts...)
