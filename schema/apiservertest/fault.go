@@ -103,8 +103,15 @@ func (f *faults) serve(h http.Handler, w http.ResponseWriter, r *http.Request) {
 	}
 	if asks.verb == "watch" {
 		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer f.remember(asks, cancel)()
+		f.mu.Lock()
+		f.watches[asks] = cancel
+		f.mu.Unlock()
+		defer func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			delete(f.watches, asks)
+			cancel()
+		}()
 		r = r.WithContext(ctx)
 	}
 	if fault, ok := f.due(asks); ok {
@@ -112,18 +119,6 @@ func (f *faults) serve(h http.Handler, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.ServeHTTP(w, r)
-}
-
-// remember keeps the function that ends a watch, until forget is called.
-func (f *faults) remember(watch *userRequest, end context.CancelFunc) (forget func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.watches[watch] = end
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.watches, watch)
-	}
 }
 
 // due counts a request, and returns the fault that it meets.
