@@ -65,7 +65,7 @@ func complete(v reflect.Value, at *field.Path) (errs field.ErrorList) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			if name == "metadata" {
+			if name == "metadata" || name == "caBundle" { // which is long
 				continue
 			}
 			child, path := v.Field(i), at
