@@ -27,7 +27,8 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 	begin := len(c.changes)
 	c.enum(before, now, steps)
 	c.bounds(was, now, steps)
-	if now.Pattern != "" && now.Pattern != before.Pattern {
+	matched := func(v structuralschema.NestedValueValidation) bool { return v.Pattern == now.Pattern }
+	if now.Pattern != "" && now.Pattern != before.Pattern && !slices.ContainsFunc(before.AllOf, matched) {
 		added := c.add(steps, replaced("pattern", before.Pattern, now.Pattern), "new and changed values that do not match it are refused")
 		added.says, added.strings = "should match", &texts{now.Pattern, -1, -1}
 	}
@@ -94,8 +95,12 @@ func (c *comparison) bounds(was *structuralschema.Structural, now *structuralsch
 	for _, b := range generate.Bounds(before) {
 		said[b.Name] = boundText(b)
 	}
-	for _, b := range generate.Bounds(implied) {
-		known[b.Name] = b
+	for _, v := range append([]structuralschema.NestedValueValidation{{ValueValidation: *implied}}, before.AllOf...) {
+		for _, b := range generate.Bounds(&v.ValueValidation) {
+			if old, ok := known[b.Name]; !ok || b.Stricter(old) {
+				known[b.Name] = b
+			}
+		}
 	}
 	for _, b := range generate.Bounds(now) {
 		old, bounded := known[b.Name]
@@ -136,7 +141,8 @@ var boundWords = map[string]string{
 	"minLength": "at least", "minItems": "at least", "minProperties": "at least",
 }
 
-// withoutIgnored returns a copy of a schema without the formats that the server ignores. It returns nil for nil.
+// withoutIgnored returns a copy of a schema without what says nothing: formats that the server ignores, and the types
+// beside x-kubernetes-int-or-string. It returns nil for nil.
 func withoutIgnored(s *structuralschema.Structural) *structuralschema.Structural {
 	out := s.DeepCopy()
 	strip := func(kind string, v *structuralschema.ValueValidation) bool {
@@ -144,6 +150,9 @@ func withoutIgnored(s *structuralschema.Structural) *structuralschema.Structural
 			s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{kind}, Format: v.Format}}
 			_ = validation.StripUnsupportedFormatsPostProcessorForVersion(environment.DefaultCompatibilityVersion())(s) // always nil
 			v.Format = s.Format
+			if len(v.AnyOf) > 0 && v.AnyOf[0].ForbiddenGenerics.Type != "" {
+				v.AnyOf = nil // the types of x-kubernetes-int-or-string
+			}
 		}
 		return true
 	}
@@ -188,28 +197,48 @@ func withImplied(s *structuralschema.Structural) *structuralschema.ValueValidati
 func (c *comparison) compositions(was *structuralschema.Structural, now *structuralschema.ValueValidation, steps []string) {
 	before := validationOrNone(was.ValueValidation)
 	same := func(a, b []structuralschema.NestedValueValidation) bool {
+		a, b = possible(was, a), possible(was, b)
 		return len(a) == len(b) && len(missing(a, b)) == 0 && len(missing(b, a)) == 0
 	}
 	added := slices.DeleteFunc(missing(now.AllOf, before.AllOf), func(v structuralschema.NestedValueValidation) bool { return implies(was, v) })
-	compare := func(name, what string) {
-		c.add(steps, what, "new and changed values that it does not allow are refused").says = "(" + name + ")"
+	compare := func(name, before, now string, refused structuralschema.ValueValidation) {
+		what := becomes(name, before, now)
+		if name == "allOf" {
+			what = "allOf has " + now + " now"
+		}
+		added := c.add(steps, what, "new and changed values that it does not allow are refused")
+		added.says = "(" + name + ")"
+		added.narrow = func(s *structuralschema.Structural) {
+			v := validationOf(s)
+			v.AllOf = append(v.AllOf, structuralschema.NestedValueValidation{ValueValidation: refused})
+		}
+	}
+	not := func(v structuralschema.ValueValidation) structuralschema.ValueValidation {
+		return structuralschema.ValueValidation{Not: &structuralschema.NestedValueValidation{ValueValidation: v}}
 	}
 	if len(added) > 0 {
-		compare("allOf", "allOf has "+nestedText(added...)+" now")
+		compare("allOf", "", nestedText(added...), not(structuralschema.ValueValidation{AllOf: added}))
 	}
 	if len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(missing(before.AnyOf, now.AnyOf)) > 0) {
-		compare("anyOf", becomes("anyOf", nestedText(before.AnyOf...), nestedText(now.AnyOf...)))
+		compare("anyOf", nestedText(before.AnyOf...), nestedText(now.AnyOf...), not(structuralschema.ValueValidation{AnyOf: now.AnyOf}))
 	}
 	if len(now.OneOf) > 0 && !same(before.OneOf, now.OneOf) {
-		compare("oneOf", becomes("oneOf", nestedText(before.OneOf...), nestedText(now.OneOf...)))
+		compare("oneOf", nestedText(before.OneOf...), nestedText(now.OneOf...), not(structuralschema.ValueValidation{OneOf: now.OneOf}))
 	}
-	if now.Not != nil && !reflect.DeepEqual(before.Not, now.Not) {
+	if now.Not != nil && !reflect.DeepEqual(before.Not, now.Not) && len(possible(was, []structuralschema.NestedValueValidation{*now.Not})) > 0 {
 		text := ""
 		if before.Not != nil {
 			text = nestedText(*before.Not)
 		}
-		compare("not", becomes("not", text, nestedText(*now.Not)))
+		compare("not", text, nestedText(*now.Not), now.Not.ValueValidation)
 	}
+}
+// possible returns the validations that values of a schema may have. Those that require a new field are impossible.
+func possible(was *structuralschema.Structural, all []structuralschema.NestedValueValidation) []structuralschema.NestedValueValidation {
+	return slices.DeleteFunc(slices.Clone(all), func(v structuralschema.NestedValueValidation) bool {
+		return len(v.AnyOf) > 0 && len(possible(was, v.AnyOf)) == 0 || len(possible(was, v.AllOf)) < len(v.AllOf) ||
+			slices.ContainsFunc(v.Required, func(name string) bool { return propertyOf(was, name) == nil })
+	})
 }
 
 // implies reports whether a schema says what a validation in allOf says about the value itself.

@@ -50,9 +50,13 @@ func (c *comparison) decide(begin int, was, is *structuralschema.Structural) {
 // valuesOf returns the values that a schema allows, if they are few.
 func valuesOf(s *structuralschema.Structural) (values []any, finite bool) {
 	v := validationOrNone(s.ValueValidation)
+	enum := v.Enum
+	for _, all := range v.AllOf {
+		enum = append(slices.Clip(enum), all.Enum...)
+	}
 	switch low, high := ptr.Deref(v.Minimum, math.Inf(-1)), ptr.Deref(v.Maximum, math.Inf(1)); {
-	case len(v.Enum) > 0:
-		for _, value := range v.Enum {
+	case len(enum) > 0:
+		for _, value := range enum {
 			values = append(values, value.Object)
 		}
 	case s.Type == "boolean":

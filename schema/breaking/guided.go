@@ -212,7 +212,7 @@ func (e *editor) objects(object map[string]any, s *structuralschema.Structural, 
 		p, at := s.Properties[name], below(steps, name)
 		child, has := object[name]
 		switch {
-		case len(steps) == 0 && isMeta(name):
+		case len(steps) == 0 && isMeta(name) && !(name == "metadata" && mentioned[name]):
 		case has:
 			if mentioned[name] {
 				other := maps.Clone(object)
@@ -301,11 +301,18 @@ func (e *editor) values(s *structuralschema.Structural, steps []string) (all []a
 	return all
 }
 
-// literals returns the strings in the rules.
+// literals returns the strings in the rules, and those with the next number, such as a longer duration.
 func (e *editor) literals() (all []string) {
 	for _, text := range quoted.FindAllString(e.rules, -1) {
-		if text = text[1 : len(text)-1]; !slices.Contains(all, text) {
-			all = append(all, text)
+		text = text[1 : len(text)-1]
+		next := digits.ReplaceAllStringFunc(text, func(n string) string {
+			i, _ := strconv.Atoi(n)
+			return strconv.Itoa(i + 1)
+		})
+		for _, text := range []string{text, next} {
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
 		}
 	}
 	return all
@@ -315,6 +322,7 @@ func (e *editor) literals() (all []string) {
 const maxSize = 300
 
 var number = regexp.MustCompile(`\b\d{1,18}\b`)
+var digits = regexp.MustCompile(`\d{1,18}`)
 
 // numbers returns the numbers in the rules, but not in strings, and those next to them.
 func (e *editor) numbers() (all []int64) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/internal/shrink"
@@ -170,26 +171,29 @@ func (s *search) pair(c *change, object map[string]any) (v verdict) {
 	return v
 }
 
-// least makes the least object of the old schema that has what a change is about. It is nil if there
-// is none.
+// least makes the least object of the old schema that has what a change is about, and which shows the change if
+// such an object can be made. It is nil if there is none.
 func (s *search) least(c *change) map[string]any {
-	narrowed := s.was.structural.DeepCopy()
-	if s.ended() || !narrow(narrowed, c.steps, c.narrow) {
-		return nil
-	}
-	object := leastObject(s.was.gvk, narrowed)
-	if object == nil {
-		return nil
-	}
-	if c.Path == "metadata.generateName" { // it is only there if a client wants a name
-		prefix := s.was.structural.Properties["metadata"].Properties["generateName"]
-		prefix.ValueValidation = prefix.ValueValidation.DeepCopy()
-		if c.narrow != nil {
-			c.narrow(&prefix)
+	for _, change := range []func(*structuralschema.Structural){c.narrow, nil} {
+		narrowed := s.was.structural.DeepCopy()
+		if s.ended() || !narrow(narrowed, c.steps, change) {
+			break
 		}
-		object["metadata"].(map[string]any)["generateName"] = leastOf(&prefix)
+		object := leastObject(s.was.gvk, narrowed)
+		if object == nil {
+			continue
+		}
+		if c.Path == "metadata.generateName" { // it is only there if a client wants a name
+			prefix := s.was.structural.Properties["metadata"].Properties["generateName"]
+			prefix.ValueValidation = prefix.ValueValidation.DeepCopy()
+			if c.narrow != nil {
+				c.narrow(&prefix)
+			}
+			object["metadata"].(map[string]any)["generateName"] = leastOf(&prefix)
+		}
+		return bare(object)
 	}
-	return bare(object)
+	return nil
 }
 
 // shows judges an object by what shows a change, as it is or with what the change puts into it. The

@@ -31,6 +31,8 @@ var metadataPairs = []pair{
 		`v1 metadata.generateName: it has the pattern ^p- now {"generateName":"a","name":"a"} => metadata.generateName: Invalid value: "a": metadata.generateName in body should match '^p-'`}},
 	{"shorter prefixes", metadata("generateName: {type: string, maxLength: 9}"), metadata("generateName: {type: string, maxLength: 5}"), []string{
 		`v1 metadata.generateName: maxLength 9 is now 5 {"generateName":"aaaaaa","name":"a"} => metadata.generateName: Too long: may not be more than 5 bytes`}},
+	{"a rule about names", withSchema("{type: object, properties: {" + spec + "}}"), withSchema("{type: object, properties: {" + spec + "}, x-kubernetes-validations: [{rule: size(self.metadata.name) <= 10}]}"), []string{
+		`v1 .: there is a new rule: size(self.metadata.name) <= 10 {"name":"xxxxxxxxxxx"} => <nil>: Invalid value: failed rule: size(self.metadata.name) <= 10`}},
 	{"longer names", metadata("name: {type: string, maxLength: 10}"), withSchema("{type: object, properties: {" + spec + "}}"), nil},
 	{"an embedded resource", property("{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}"),
 		property("{type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 3}}}}}"),
