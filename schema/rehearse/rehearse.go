@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -120,8 +121,8 @@ func (r *rehearsal) replay(ctx context.Context, objects iter.Seq2[Object, error]
 			delete(pending, it.kind)
 		}
 	}
-	for _, b := range pending {
-		rehearse(b)
+	for _, kind := range slices.SortedFunc(maps.Keys(pending), func(a, b runtimeschema.GroupKind) int { return strings.Compare(a.String(), b.String()) }) {
+		rehearse(pending[kind]) // in the same order each time, because the number of findings is bounded
 	}
 	running.Wait()
 }
