@@ -4,55 +4,34 @@ import (
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-
-	"github.com/crdkit/crdkit/internal/jsondiff"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// difference is a value that differs between two forms of an object.
-type difference struct {
-	path          string
-	effect        Effect
-	before, after any
-}
-
-// differences compares two forms of an object in one version. The schema tells fields from the
-// keys of maps: any key and any index is [] in a path.
-func differences(s *structuralschema.Structural, before, after map[string]any) (found []difference) {
-	for _, object := range []map[string]any{before, after} {
-		delete(object, "apiVersion")
-		if metadata, ok := object["metadata"].(map[string]any); ok {
-			delete(metadata, "generation") // the server counts
-		}
+// contents returns what is compared of an object: neither its version nor its generation, which the server counts.
+func contents(object []byte) map[string]any {
+	var fields map[string]any
+	_ = json.Unmarshal(object, &fields) // it is a result of package schema
+	delete(fields, "apiVersion")
+	if metadata, ok := fields["metadata"].(map[string]any); ok {
+		delete(metadata, "generation")
 	}
-	jsondiff.Walk(before, after, func(d jsondiff.Difference) {
-		path, at := "", s
-		for _, name := range d.Path {
-			if name, ok := name.(string); ok {
-				path, at = step(at, path, name)
-				continue
-			}
-			if path += "[]"; at != nil {
-				at = at.Items
-			}
-		}
-		effect := Changed
-		if !d.Was {
-			effect = Added
-		} else if !d.Is {
-			effect = Removed
-		}
-		found = append(found, difference{path, effect, d.Before, d.After})
-	})
-	return found
+	return fields
 }
 
-// step returns the path and the schema of a member. Labels and annotations have their keys.
-func step(s *structuralschema.Structural, path, name string) (string, *structuralschema.Structural) {
+// member returns the path and the schema of a member or element. The schema tells fields from the keys of maps: any
+// key and any index is [] in a path. Labels and annotations have their keys.
+func member(s *structuralschema.Structural, path string, step any) (string, *structuralschema.Structural) {
+	name, isName := step.(string)
 	at := strings.TrimPrefix(path+"."+name, ".")
 	if strings.ContainsAny(name, "./") {
 		at = path + "['" + name + "']"
 	}
-	if s == nil {
+	switch {
+	case !isName && s == nil:
+		return path + "[]", nil
+	case !isName:
+		return path + "[]", s.Items
+	case s == nil:
 		return at, nil
 	}
 	if child, ok := s.Properties[name]; ok {

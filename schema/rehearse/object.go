@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/crdkit/crdkit/internal/jsondiff"
 	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/schema"
 )
@@ -228,17 +228,22 @@ func (it *item) changes(step Step, version string, s *side, before, after []byte
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	var was, is map[string]any
-	_ = json.Unmarshal(before, &was) // both are results of package schema
-	_ = json.Unmarshal(after, &is)
 	in := s.Version(version)
 	if step == Update {
 		in = s.Version(s.StorageVersion())
 	}
-	for _, d := range differences(in.Structural(), was, is) {
-		c := cause{Kind: it.kind.String(), Step: step, Effect: d.effect, Version: version, Path: d.path}
-		all = append(all, found{cause: c, difference: d})
-	}
+	jsondiff.Walk(contents(before), contents(after), func(d jsondiff.Difference) {
+		f := found{cause: cause{Kind: it.kind.String(), Step: step, Effect: Changed, Version: version}, before: d.Before, after: d.After}
+		if !d.Was {
+			f.Effect = Added
+		} else if !d.Is {
+			f.Effect = Removed
+		}
+		for at, i := in.Structural(), 0; i < len(d.Path); i++ {
+			f.Path, at = member(at, f.Path, d.Path[i])
+		}
+		all = append(all, f)
+	})
 	return all
 }
 

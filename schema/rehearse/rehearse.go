@@ -146,10 +146,9 @@ type side struct {
 	*schema.Definition
 	release      string // old or new
 	handler      http.Handler
-	converts     bool     // by a webhook
 	lacksHandler bool     // although a webhook converts
 	path         string   // at which the webhook is called
-	reviews      string   // the version of ConversionReview
+	reviews      string   // the version of ConversionReview, if a webhook converts
 	served       []string // the storage version first
 	stored       []string
 	namespaced   bool
@@ -168,7 +167,7 @@ func sides(release schema.Release, name string) (map[runtimeschema.GroupKind]*si
 			return nil, err
 		}
 		all[d.GroupKind()] = s
-		several, converts = several || len(d.Versions()) > 1, converts || s.converts
+		several, converts = several || len(d.Versions()) > 1, converts || s.reviews != ""
 	}
 	if several && !converts && release.Handler != nil && len(release.Manifests) == 0 { // controller-gen writes definitions so
 		return nil, fmt.Errorf("rehearse: spec.conversion.strategy is None in all definitions of the %s release, which has a webhook: want Webhook, as the cluster has it", name)
@@ -191,7 +190,6 @@ func (s *side) read(crd *apiextensionsv1.CustomResourceDefinition) error {
 		}
 	}
 	if c := crd.Spec.Conversion; c.Strategy == apiextensionsv1.WebhookConverter {
-		s.converts = true
 		s.lacksHandler = s.handler == nil && len(crd.Spec.Versions) > 1
 		at := ptr.Deref(c.Webhook.ClientConfig.URL, "")
 		if service := c.Webhook.ClientConfig.Service; service != nil {

@@ -154,8 +154,8 @@ type cause struct {
 // found is one object of a finding, or the smallest one.
 type found struct {
 	cause
-	difference
-	message string // of an error
+	before, after any
+	message       string // of an error
 
 	objects, size int
 	example       Example
