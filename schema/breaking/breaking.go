@@ -174,12 +174,8 @@ type upgrade struct {
 	samples  []map[string]any
 	progress func(Change)
 	changes  []Change
-	replacement
-}
 
-// replacement is an old definition and the new one.
-type replacement struct {
-	kind     runtimeschema.GroupKind // of the old one
+	kind     runtimeschema.GroupKind // of the old definition
 	old, new *apiextensionsv1.CustomResourceDefinition
 	proven   map[string][]verdict // by path and change
 	lost     map[string]bool      // what the new storage version changes, by path and change
@@ -187,7 +183,7 @@ type replacement struct {
 
 // compare adds what breaks when a definition replaces another one. The new one is nil if the old one is removed.
 func (up *upgrade) compare(before, after *schema.Definition) {
-	up.replacement = replacement{kind: before.GroupKind(), proven: map[string][]verdict{}, lost: map[string]bool{}}
+	up.kind, up.proven, up.lost = before.GroupKind(), map[string][]verdict{}, map[string]bool{}
 	up.progress(Change{Kind: up.kind})
 	if after == nil {
 		up.add(Clients, "", "", "the definition is removed", "all its objects are deleted, and clients find nothing")

@@ -89,8 +89,8 @@ func (up *upgrade) serving(was, is *version) {
 			up.add(Clients, was.name, path, fmt.Sprintf("%s %s is now %s %s", column.Type, column.JSONPath, now.Type, now.JSONPath), "clients that read it from a table find something else")
 		}
 	}
-	for _, path := range missing(selectable(was), selectable(is)) {
-		up.add(Clients, was.name, "selectableFields["+path+"]", "the field is removed", "requests with a field selector for it are refused")
+	for _, f := range missing(was.spec.SelectableFields, is.spec.SelectableFields) {
+		up.add(Clients, was.name, "selectableFields["+f.JSONPath+"]", "the field is removed", "requests with a field selector for it are refused")
 	}
 }
 
@@ -112,13 +112,6 @@ func scaleText(before, now *apiextensionsv1.CustomResourceSubresourceScale) stri
 		}
 	}
 	return strings.Join(all, ", ")
-}
-
-func selectable(v *version) (paths []string) {
-	for _, f := range v.spec.SelectableFields {
-		paths = append(paths, f.JSONPath)
-	}
-	return paths
 }
 
 // missing returns what the old list has and the new one does not.

@@ -3,7 +3,6 @@ package breaking
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -233,6 +232,7 @@ func (c *comparison) compositions(was *structuralschema.Structural, now *structu
 		compare("not", text, nestedText(*now.Not), now.Not.ValueValidation)
 	}
 }
+
 // possible returns the validations that values of a schema may have. Those that require a new field are impossible.
 func possible(was *structuralschema.Structural, all []structuralschema.NestedValueValidation) []structuralschema.NestedValueValidation {
 	return slices.DeleteFunc(slices.Clone(all), func(v structuralschema.NestedValueValidation) bool {
@@ -274,9 +274,6 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 		}
 		added := c.add(steps, what, "new and changed values that break it are refused")
 		added.rule, added.harmless = expression, harmless(rule, before, now)
-		if a := before.AdditionalProperties; a != nil && a.Structural != nil {
-			added.put = oddKeys
-		}
 		added.updates = oldSelf.MatchString(expression)
 		added.creates = !added.updates || creates(rule)
 		if !added.creates {
@@ -328,18 +325,6 @@ func (c *comparison) status(was, is *version) {
 	added := c.add([]string{"status"}, "the subresource is added", "the status in any other write is ignored: clients that write the status must write to the subresource")
 	added.Path = "subresources.status"
 	added.shown, added.certain, added.created = byData, true, true
-}
-
-// oddKeys returns a map as it is, and with a key that rules about keys may refuse.
-func oddKeys(value any) []any {
-	all := []any{value}
-	object, _ := value.(map[string]any)
-	if names := slices.Sorted(maps.Keys(object)); len(names) > 0 {
-		for _, key := range []string{"", " ", strings.Repeat("a", 300), "A", "a/b/c"} {
-			all = append(all, map[string]any{key: object[names[0]]})
-		}
-	}
-	return all
 }
 
 // topology compares how lists and maps are merged, and which items of lists are the same.

@@ -32,27 +32,18 @@ type candidate struct {
 
 // guided changes an object until it shows a change.
 func (s *search) guided(c *change, object map[string]any, tries int) verdict {
-	var found verdict
-	s.explore(c, object, tries, func(at candidate) bool {
-		found = at.verdict
-		return at.broken()
-	})
-	return found
+	return s.explore(c, object, tries, candidate.broken).verdict
 }
 
 // repair changes an object until the old definition accepts it. It returns nil if it finds none.
-func (s *search) repair(c *change, object map[string]any) (repaired map[string]any) {
-	s.explore(c, object, guidedTries, func(at candidate) bool {
-		if len(at.refused) == 0 && len(placesOf(at.object, c.steps)) > 0 {
-			repaired = at.object
-		}
-		return repaired != nil
-	})
-	return repaired
+func (s *search) repair(c *change, object map[string]any) map[string]any {
+	return s.explore(c, object, guidedTries, func(at candidate) bool {
+		return len(at.refused) == 0 && len(placesOf(at.object, c.steps)) > 0
+	}).object
 }
 
-// explore judges an object and changed copies of it, the most promising first, until done.
-func (s *search) explore(c *change, object map[string]any, tries int, done func(candidate) bool) {
+// explore judges an object and changed copies of it, the most promising first, and returns the first that is wanted.
+func (s *search) explore(c *change, object map[string]any, tries int, wanted func(candidate) bool) (found candidate) {
 	s.left = tries
 	seen := map[string]bool{}
 	var open []candidate
@@ -63,7 +54,8 @@ func (s *search) explore(c *change, object map[string]any, tries int, done func(
 		}
 		seen[string(text)] = true
 		at := candidate{object, s.shows(c, object), len(text)}
-		if done(at) {
+		if wanted(at) {
+			found = at
 			return true
 		}
 		i, _ := slices.BinarySearchFunc(open, at, func(a, b candidate) int {
@@ -73,17 +65,18 @@ func (s *search) explore(c *change, object map[string]any, tries int, done func(
 		return false
 	}
 	if object == nil || visit(object) {
-		return
+		return found
 	}
 	for len(open) > 0 {
 		at := open[0]
 		open = open[1:]
 		for _, next := range s.edits(c, at.object, at.verdict) {
 			if s.left <= 0 || s.ended() || visit(next) {
-				return
+				return found
 			}
 		}
 	}
+	return found
 }
 
 // edits returns changed copies of an object.
@@ -238,7 +231,7 @@ func (e *editor) objects(object map[string]any, s *structuralschema.Structural, 
 			}
 		}
 		for _, least := range e.values(values, at) {
-			for _, name := range append(e.literals(), "a") {
+			for _, name := range e.strings() {
 				with(name, least)
 			}
 		}
@@ -285,11 +278,8 @@ func (e *editor) values(s *structuralschema.Structural, steps []string) (all []a
 			all = append(all, v.Object)
 		}
 	case s.Type == "string":
-		for _, text := range append(e.literals(), "x") {
+		for _, text := range e.strings() {
 			all = append(all, text)
-		}
-		for _, n := range e.numbers() {
-			all = append(all, strings.Repeat("x", int(min(max(n, 0), maxSize))))
 		}
 	case s.Type == "boolean":
 		all = append(all, true, false)
@@ -301,8 +291,9 @@ func (e *editor) values(s *structuralschema.Structural, steps []string) (all []a
 	return all
 }
 
-// literals returns the strings in the rules, and those with the next number, such as a longer duration.
-func (e *editor) literals() (all []string) {
+// strings returns the strings in the rules, those with the next number, such as a longer duration, and strings of as
+// many characters as the rules have numbers.
+func (e *editor) strings() (all []string) {
 	for _, text := range quoted.FindAllString(e.rules, -1) {
 		text = text[1 : len(text)-1]
 		next := digits.ReplaceAllStringFunc(text, func(n string) string {
@@ -314,6 +305,10 @@ func (e *editor) literals() (all []string) {
 				all = append(all, text)
 			}
 		}
+	}
+	all = append(all, "x")
+	for _, n := range e.numbers() {
+		all = append(all, strings.Repeat("x", int(min(max(n, 0), maxSize))))
 	}
 	return all
 }

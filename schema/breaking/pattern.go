@@ -1,7 +1,6 @@
 package breaking
 
 import (
-	"cmp"
 	"encoding/binary"
 	"regexp/syntax"
 	"slices"
@@ -172,25 +171,16 @@ func alphabet(programs ...program) (letters []rune) {
 	slices.Sort(bounds)
 	bounds = slices.Compact(bounds)
 	const readable = "a0A-_./:x1b2c3d4e5f6789 BCD*@#éж語"
-	for i, low := range bounds[:len(bounds)-1] {
-		if low == 0xD800 { // surrogates are not runes
-			continue
+	seen := map[int]bool{}
+	for _, letter := range append([]rune(readable), bounds[:len(bounds)-1]...) {
+		class, begins := slices.BinarySearch(bounds, letter)
+		if !begins {
+			class--
 		}
-		letter := low
-		for _, r := range readable {
-			if r >= low && r < bounds[i+1] {
-				letter = r
-				break
-			}
+		if !seen[class] && bounds[class] != 0xD800 { // surrogates are not runes
+			seen[class] = true
+			letters = append(letters, letter)
 		}
-		letters = append(letters, letter)
 	}
-	rank := func(r rune) int {
-		if i := slices.Index([]rune(readable), r); i >= 0 {
-			return i
-		}
-		return len(readable) + int(r)
-	}
-	slices.SortFunc(letters, func(a, b rune) int { return cmp.Compare(rank(a), rank(b)) })
 	return letters
 }
