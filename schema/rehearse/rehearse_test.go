@@ -515,6 +515,39 @@ func TestRun_BoundsFindings(t *testing.T) {
 	}
 }
 
+// Which causes are counted together does not depend on the order in which the last objects of the kinds are replayed.
+func TestRun_BoundsFindingsAlike(t *testing.T) {
+	var olds, news []*schema.Definition
+	var texts []string
+	fields := make([]string, 400)
+	for i := range fields {
+		fields[i] = fmt.Sprintf(`"f%d":"x"`, i)
+	}
+	for _, letter := range "abcdefgh" {
+		kind := "Job" + string(letter)
+		of := func(spec string) *schema.Definition {
+			crd := definition(t, "v1*: "+spec).CustomResourceDefinition()
+			crd.Name, crd.Spec.Names = strings.ToLower(kind)+"s.example.com", apiextensionsv1.CustomResourceDefinitionNames{Plural: strings.ToLower(kind) + "s", Kind: kind}
+			d, err := schema.New(crd)
+			expect.NoError(t, err)
+			return d
+		}
+		olds, news = append(olds, of(anything)), append(news, of("{type: object}"))
+		texts = append(texts, strings.Replace(job("x", "v1", "{"+strings.Join(fields, ",")+"}"), `"Job"`, `"`+kind+`"`, 1))
+	}
+	var first []string
+	for range 4 {
+		report, err := rehearse.Run(t.Context(), release(nil, olds...), release(nil, news...), objects(texts...))
+		expect.NoError(t, err)
+		if first == nil {
+			first = lines(report)
+		}
+		if diff := cmp.Diff(first, lines(report)); diff != "" {
+			t.Fatalf("(-first +now):\n%s", diff)
+		}
+	}
+}
+
 func TestRedact_KeepsValuesOut(t *testing.T) {
 	old := definition(t, "v1*: {type: object, x-kubernetes-preserve-unknown-fields: true}")
 	now := definition(t, "v1*: {type: object, properties: {pin: {type: integer}, keys: {type: object}}}", "v2: a")

@@ -94,7 +94,8 @@ type Report struct {
 }
 
 // Lost reports whether the upgrade or a rollback makes an object unreadable, makes an update fail, or
-// removes or changes a value. Added fields, and findings of the steps Input and Before, do not count.
+// removes or changes a value. Added fields, and findings of the steps Input and Before, do not count: if no object can be
+// replayed, Objects is 0, and nothing is lost.
 func (r *Report) Lost() bool { return slices.ContainsFunc(r.Findings, Finding.Lost) }
 
 // Lost reports whether [Report.Lost] counts the finding.
