@@ -230,7 +230,7 @@ func versionsOf(d *schema.Definition, crd *apiextensionsv1.CustomResourceDefinit
 		spec := &crd.Spec.Versions[i]
 		v := d.Version(spec.Name)
 		gvk := d.GroupKind().WithVersion(spec.Name)
-		versions[spec.Name] = &version{v, spec.Name, gvk, spec, withMetadata(withoutIgnored(v.Structural())), nil}
+		versions[spec.Name] = &version{v, spec.Name, gvk, spec, normal(v.Structural()), nil}
 	}
 	for _, v := range versions {
 		if !v.spec.Storage && crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {

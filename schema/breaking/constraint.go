@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -140,28 +139,23 @@ var boundWords = map[string]string{
 	"minLength": "at least", "minItems": "at least", "minProperties": "at least",
 }
 
-// withoutIgnored returns a copy of a schema without what says nothing: formats that the server ignores, and the types
-// beside x-kubernetes-int-or-string. It returns nil for nil.
-func withoutIgnored(s *structuralschema.Structural) *structuralschema.Structural {
-	out := s.DeepCopy()
+// ignore takes away what says nothing: formats that the server ignores, and the types beside x-kubernetes-int-or-string.
+func ignore(s *structuralschema.Structural) {
 	strip := func(kind string, v *structuralschema.ValueValidation) bool {
 		if v != nil {
 			s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{kind}, Format: v.Format}}
 			_ = validation.StripUnsupportedFormatsPostProcessorForVersion(environment.DefaultCompatibilityVersion())(s) // always nil
 			v.Format = s.Format
 			if len(v.AnyOf) > 0 && v.AnyOf[0].ForbiddenGenerics.Type != "" {
-				v.AnyOf = nil // the types of x-kubernetes-int-or-string
+				v.AnyOf = nil
 			}
 		}
 		return true
 	}
-	if out != nil {
-		(&structuralschema.Visitor{
-			Structural:            func(s *structuralschema.Structural) bool { return strip(s.Type, s.ValueValidation) },
-			NestedValueValidation: func(v *structuralschema.NestedValueValidation) bool { return strip("", &v.ValueValidation) },
-		}).Visit(out)
-	}
-	return out
+	(&structuralschema.Visitor{
+		Structural:            func(s *structuralschema.Structural) bool { return strip(s.Type, s.ValueValidation) },
+		NestedValueValidation: func(v *structuralschema.NestedValueValidation) bool { return strip("", &v.ValueValidation) },
+	}).Visit(s)
 }
 
 // widerFormat reports whether a format takes nothing away from the numbers that JSON has, or from those
@@ -224,13 +218,16 @@ func (c *comparison) compositions(was *structuralschema.Structural, now *structu
 	if len(now.OneOf) > 0 && !same(before.OneOf, now.OneOf) {
 		compare("oneOf", nestedText(before.OneOf...), nestedText(now.OneOf...), not(structuralschema.ValueValidation{OneOf: now.OneOf}))
 	}
-	if now.Not != nil && !reflect.DeepEqual(before.Not, now.Not) && len(possible(was, []structuralschema.NestedValueValidation{*now.Not})) > 0 {
-		text := ""
-		if before.Not != nil {
-			text = nestedText(*before.Not)
-		}
-		compare("not", text, nestedText(*now.Not), now.Not.ValueValidation)
+	if wasNot, isNot := listOf(before.Not), listOf(now.Not); len(possible(was, isNot)) > 0 && !same(wasNot, isNot) {
+		compare("not", nestedText(wasNot...), nestedText(isNot...), now.Not.ValueValidation)
 	}
+}
+
+func listOf[T any](value *T) []T {
+	if value == nil {
+		return nil
+	}
+	return []T{*value}
 }
 
 // possible returns the validations that values of a schema may have. Those that require a new field are impossible.

@@ -11,13 +11,14 @@ import (
 // maxName is the length of the longest name (apimachinery/pkg/util/validation, DNS1123SubdomainMaxLength).
 const maxName = 253
 
-// withMetadata returns a copy of the schema of an object that declares these fields, also in
-// embedded resources. It returns nil for nil.
-func withMetadata(s *structuralschema.Structural) *structuralschema.Structural {
+// normal returns a copy of the schema of an object that declares these fields, also in embedded resources, and lacks
+// what says nothing. It returns nil for nil.
+func normal(s *structuralschema.Structural) *structuralschema.Structural {
 	if s == nil {
 		return nil
 	}
 	s = declareMetadata(s.DeepCopy())
+	ignore(s)
 	(&structuralschema.Visitor{Structural: func(s *structuralschema.Structural) bool {
 		if s.XEmbeddedResource {
 			declareMetadata(s)

@@ -21,10 +21,16 @@ type write struct {
 }
 
 // ofStatus returns the write of the status of an object that was created without it.
-func ofStatus(object map[string]any) write {
-	stored := maps.Clone(object)
-	delete(stored, "status")
-	return write{object, stored, true}
+func ofStatus(object map[string]any) write { return write{object, withStatus(object, nil), true} }
+
+// withStatus returns an object with the status of another one, which may have none.
+func withStatus(object, from map[string]any) map[string]any {
+	object = maps.Clone(object)
+	delete(object, "status")
+	if status, ok := from["status"]; ok {
+		object["status"] = status
+	}
+	return object
 }
 
 // verdict is what two definitions make of a write.
@@ -34,13 +40,10 @@ type verdict struct {
 	kept    map[string]any  // what the old definition stores
 	others  field.ErrorList // of the new definition, about something else
 	errs    field.ErrorList
-	altered []alteration
+	altered []jsondiff.Difference
 	// blocked reports that the new definition refuses an update that changes nothing.
 	blocked bool
 }
-
-// alteration is a difference in what is stored.
-type alteration struct{ path, text string }
 
 func (v verdict) broken() bool {
 	return len(v.refused) == 0 && (len(v.errs) > 0 || len(v.altered) > 0)
@@ -61,8 +64,8 @@ func (v verdict) of(c *change, paths []string) verdict {
 		}
 	}
 	v.errs, v.others = about, others
-	v.altered = slices.DeleteFunc(slices.Clone(v.altered), func(a alteration) bool {
-		return c.shown&byData == 0 || !in(dotted(a.path))
+	v.altered = slices.DeleteFunc(slices.Clone(v.altered), func(d jsondiff.Difference) bool {
+		return c.shown&byData == 0 || !in(dotted(d.Where()))
 	})
 	return v
 }
@@ -84,8 +87,14 @@ func (v verdict) proof() *Proof {
 	if v.stored != nil {
 		p.Stored, _ = json.Marshal(v.stored)
 	}
-	for _, a := range v.altered {
-		p.Altered = append(p.Altered, a.path+": "+a.text)
+	for _, d := range v.altered {
+		text := short(d.After) + ", was " + short(d.Before)
+		if !d.Was {
+			text = short(d.After) + ", was not there"
+		} else if !d.Is {
+			text = "removed, was " + short(d.Before)
+		}
+		p.Altered = append(p.Altered, d.Where()+": "+text)
 	}
 	return p
 }
@@ -116,7 +125,11 @@ func (up *upgrade) judge(was, is *version, w write) verdict {
 		return v // nothing is stored
 	}
 	was.Prune(after) // what a client of the old definition does not see
-	differ(v.kept, after, func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
+	jsondiff.Walk(v.kept, after, func(d jsondiff.Difference) {
+		if name, _ := d.Path[0].(string); !isMeta(name) {
+			v.altered = append(v.altered, d)
+		}
+	})
 	return v
 }
 
@@ -128,14 +141,6 @@ func (up *upgrade) run(v *version, w write, stored map[string]any) (map[string]a
 		old = v.decode(stored)
 	}
 	var errs field.ErrorList
-	withStatus := func(object, from map[string]any) map[string]any {
-		object = maps.Clone(object)
-		delete(object, "status")
-		if status, ok := from["status"]; ok {
-			object["status"] = status
-		}
-		return object
-	}
 	switch {
 	case old == nil:
 		if v.hasStatus() {
@@ -172,23 +177,6 @@ func (v *version) decode(object map[string]any) map[string]any {
 	v.Prune(object)
 	v.Default(object)
 	return object
-}
-
-// differ reports the differences between two objects, except in apiVersion, kind and metadata.
-func differ(before, after map[string]any, report func(path, text string)) {
-	jsondiff.Walk(before, after, func(d jsondiff.Difference) {
-		if name, _ := d.Path[0].(string); isMeta(name) {
-			return
-		}
-		switch {
-		case !d.Was:
-			report(d.Where(), short(d.After)+", was not there")
-		case !d.Is:
-			report(d.Where(), "removed, was "+short(d.Before))
-		default:
-			report(d.Where(), short(d.After)+", was "+short(d.Before))
-		}
-	})
 }
 
 func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
