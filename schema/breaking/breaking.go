@@ -177,13 +177,12 @@ type upgrade struct {
 
 	kind     runtimeschema.GroupKind // of the old definition
 	old, new *apiextensionsv1.CustomResourceDefinition
-	proven   map[string][]verdict // by path and change
-	lost     map[string]bool      // what the new storage version changes, by path and change
+	lost     map[string]bool // what the new storage version changes, by path and change
 }
 
 // compare adds what breaks when a definition replaces another one. The new one is nil if the old one is removed.
 func (up *upgrade) compare(before, after *schema.Definition) {
-	up.kind, up.proven, up.lost = before.GroupKind(), map[string][]verdict{}, map[string]bool{}
+	up.kind, up.lost = before.GroupKind(), map[string]bool{}
 	up.progress(Change{Kind: up.kind})
 	if after == nil {
 		up.add(Clients, "", "", "the definition is removed", "all its objects are deleted, and clients find nothing")

@@ -31,63 +31,33 @@ type search struct {
 	left    int            // objects that may still be judged in a way to a proof
 }
 
-// prove looks for a proof of a change.
+// prove looks for a proof of a change: by updates, from the least object that should show it, and from samples.
 func (s *search) prove(c *change) {
-	for i, way := range []func(*change) verdict{s.known, s.construct, s.sampled} {
-		if v := way(c); v.broken() {
-			if i > 0 { // what is known is small
-				v = s.smaller(c, v)
-			}
-			v.blocked = len(v.errs) > 0 && len(s.is.ValidateUpdate(s.ctx, s.is.decode(v.kept), s.is.decode(v.kept))) > 0
-			c.Proof = v.proof()
-			s.proven[c.Path+c.What] = append(s.proven[c.Path+c.What], v)
-			return
-		}
-	}
-}
-
-// known tries what proves the same change of another version.
-func (s *search) known(c *change) (v verdict) {
-	for _, other := range s.proven[c.Path+c.What] {
-		w := other.write
-		w.object = s.ofVersion(w.object)
-		if w.stored != nil {
-			w.stored = s.ofVersion(w.stored)
-		}
-		if v = s.check(c, w); v.broken() {
-			break
-		}
-	}
-	return v
-}
-
-func (s *search) ofVersion(object map[string]any) map[string]any {
-	object = maps.Clone(object)
-	object["apiVersion"] = s.was.gvk.GroupVersion().String()
-	return object
-}
-
-// construct starts with the least object that should show a change.
-func (s *search) construct(c *change) (v verdict) {
-	object := s.least(c)
+	var v verdict
+	least := s.least(c)
 	if c.updates {
-		if v = s.pair(c, object); v.broken() || !c.creates {
-			return v
+		v = s.pair(c, least)
+	}
+	if c.creates && !v.broken() {
+		tries := guidedTries
+		if c.certain || c.harmless {
+			tries = certainTries
 		}
+		v = s.guided(c, least, tries)
 	}
-	if c.certain || c.harmless {
-		return s.guided(c, object, certainTries)
+	if c.creates && !v.broken() {
+		v = s.sampled(c, least)
 	}
-	return s.guided(c, object, guidedTries)
+	if v.broken() {
+		v = s.smaller(c, v)
+		c.Proof = v.proof()
+		c.Proof.Blocked = len(v.errs) > 0 && len(s.is.ValidateUpdate(s.ctx, s.is.decode(v.kept), s.is.decode(v.kept))) > 0
+	}
 }
 
 // sampled starts with samples: as they are, without the field that the change is about, or with
 // another value at the place, or around it.
-func (s *search) sampled(c *change) (v verdict) {
-	if !c.creates {
-		return v
-	}
-	least := s.least(c)
+func (s *search) sampled(c *change, least map[string]any) (v verdict) {
 	for _, sample := range s.samples {
 		if sample["apiVersion"] != s.was.gvk.GroupVersion().String() || sample["kind"] != s.was.gvk.Kind {
 			continue

@@ -41,8 +41,6 @@ type verdict struct {
 	others  field.ErrorList // of the new definition, about something else
 	errs    field.ErrorList
 	altered []jsondiff.Difference
-	// blocked reports that the new definition refuses an update that changes nothing.
-	blocked bool
 }
 
 func (v verdict) broken() bool {
@@ -79,7 +77,7 @@ func inOrder(errs field.ErrorList) field.ErrorList {
 }
 
 func (v verdict) proof() *Proof {
-	p := &Proof{Errors: inOrder(v.errs), Blocked: v.blocked}
+	p := &Proof{Errors: inOrder(v.errs)}
 	if v.status {
 		p.Subresource = "status"
 	}
