@@ -61,12 +61,12 @@ func beyond(was, is texts) (found []any, decided bool) {
 		for _, next := range letters {
 			to := state{before.step(at.before, last, next), now.step(at.now, last, next), append(slices.Clip(at.text), next)}
 			key := binary.AppendVarint(to.before.key(), min(length+1, counted))
-			key = append(append(key, to.now.key()...), kindOf(next))
-			if seen[string(key)] {
-				continue
+			// Assertions such as ^ and \b tell newlines, letters and other runes apart.
+			key = append(append(key, to.now.key()...), byte(syntax.EmptyOpContext(next, -1)))
+			if !seen[string(key)] {
+				seen[string(key)] = true
+				open = append(open, to)
 			}
-			seen[string(key)] = true
-			open = append(open, to)
 		}
 	}
 	return found, true
@@ -138,17 +138,6 @@ func (p program) step(from run, last, next rune) (to run) {
 	slices.Sort(to.at)
 	to.at = slices.Compact(to.at)
 	return to
-}
-
-// kindOf tells the runes apart that assertions such as ^ and \b tell apart.
-func kindOf(r rune) byte {
-	switch {
-	case r == '\n':
-		return 'n'
-	case syntax.IsWordChar(r):
-		return 'w'
-	}
-	return 'o'
 }
 
 // alphabet returns a rune of each class of runes that no program tells apart, readable ones first.
