@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -345,8 +346,26 @@ func narrower(bound string, lines int, field, stricter string) bug {
 // faults are looked for in objects of the Go types, and of a definition.
 var faults = []bug{
 	{name: "only ten elements", law: RoundTrip, lines: 20, toHub: inSpec(func(_, out *Common) { out.Tags = out.Tags[:min(10, len(out.Tags))] })},
+	{name: "only 50 elements", law: RoundTrip, lines: 60, toHub: inSpec(func(_, out *Common) { out.Tags = out.Tags[:min(50, len(out.Tags))] })},
 	{name: "text cut at 20 characters", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = cut(out.Note, 20) })},
 	{name: "text cut at 63 characters", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = cut(out.Note, 63) })},
+	{name: "lost accents", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+		out.Note = strings.Map(func(r rune) rune {
+			if unicode.Is(unicode.Mn, r) {
+				return -1
+			}
+			return r
+		}, out.Note)
+	})},
+	{name: "lost emoji", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+		out.Note = strings.Map(func(r rune) rune {
+			if r > 0xffff {
+				return -1
+			}
+			return r
+		}, out.Note)
+	})},
+	{name: "trimmed last newline", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = strings.TrimSuffix(out.Note, "\n") })},
 	{name: "digits become a number", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if n, err := strconv.Atoi(out.Note); err == nil {
 			out.Note = strconv.Itoa(n)
@@ -360,6 +379,16 @@ var faults = []bug{
 	{name: "lost percentage", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Port != nil && strings.HasSuffix(out.Port.StrVal, "%") {
 			out.Port = nil
+		}
+	})},
+	{name: "lost 100%", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+		if out.Port != nil && out.Port.StrVal == "100%" {
+			out.Port = nil
+		}
+	})},
+	{name: "duration of at most a day", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+		if out.Timeout != nil {
+			out.Timeout.Duration = min(out.Timeout.Duration, 24*time.Hour)
 		}
 	})},
 	{name: "negative duration becomes positive", law: RoundTrip, toHub: inSpec(func(_, out *Common) {

@@ -38,7 +38,7 @@ func (g *typeGenerator) fillers() (all []any) {
 		})
 		mustDecode(mustEncode(made), m)
 	}))
-	port := generate.Matching(`^([a-z][a-z0-9]{0,9}|[1-9]?[0-9]%)$`)
+	port := generate.Matching(`^[a-z][a-z0-9]{0,9}$|` + percent)
 	add(fill(g, func(v *intstr.IntOrString, c randfill.Continue) {
 		switch draw := c.Rand.Uint64(); draw >> 33 % 3 {
 		case 0:

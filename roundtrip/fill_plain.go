@@ -185,7 +185,7 @@ func (g *typeGenerator) length() (n int, some bool) {
 	if !g.some() {
 		return 0, false
 	}
-	draw := g.source.Uint64()
+	draw := g.plan.Length(g.source, g.at.path)
 	if n = generate.Count(draw); draw > 0 {
 		n = max(n, g.plan.Elements(g.at.path))
 	}
@@ -205,7 +205,8 @@ func targetsOf(t reflect.Type, path string, around []string, within []reflect.Ty
 			}
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8, t.Kind() == reflect.Map:
-		all = append(all, generate.Target{Paths: around, List: t.Kind() == reflect.Slice})
+		isList := t.Kind() == reflect.Slice
+		all = append(all, generate.Target{Paths: around, List: isList, Long: isList})
 		all = targetsOf(t.Elem(), path+"[*]", around, within, all)
 	default:
 		all = append(all, generate.Target{Paths: around})

@@ -33,11 +33,14 @@ func quick(_ string, t reflect.Type, s *structuralschema.Structural) {
 // another way, which an API server may not accept.
 var texts = map[reflect.Type]string{
 	timeType:                            `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{0,8}[1-9])?` + zone + `$`,
-	reflect.TypeFor[metav1.Duration]():  `^(0s|-?[1-9][0-9]{0,2}(\.[0-9]{0,2}[1-9])?(ns|us|ms|s|m|h)|[1-9]h[1-5][0-9]m[1-5][0-9]s)$`,
+	reflect.TypeFor[metav1.Duration]():  `^(0s|-?[1-9][0-9]{0,2}(\.[0-9]{0,2}[1-9])?(ns|us|ms|s|m|h)|[1-9][0-9]{0,2}h[1-5][0-9]m[1-5][0-9]s)$`,
 	reflect.TypeFor[metav1.Time]():      `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?` + zone + `$`,
 	reflect.TypeFor[metav1.MicroTime](): `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9]\.[0-9]{6}` + zone + `$`,
-	quantityType:                        `^-?([0-9]|[1-9][0-9]{1,3})(\.[0-9]{1,2})?(m|k|M|G|Ki|Mi|Gi|e[0-3])?$`,
+	quantityType:                        `^-?([0-9]|[1-9][0-9]{1,3})(\.[0-9]{1,2})?(m|k|M|G|T|Ki|Mi|Gi|Ti|e[0-3])?$`,
 }
+
+// percent is a percentage, often one that conversions take for a default.
+const percent = `^(0|100|[1-9][0-9]?)%$`
 
 // A day is in this century, or before 1970.
 const (
@@ -59,7 +62,7 @@ func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 	if t == reflect.TypeFor[intstr.IntOrString]() {
 		narrowNumber(s, math.MinInt32, math.MaxInt32)
 		var forms structuralschema.NestedValueValidation // so that each is frequent
-		for _, form := range [][2]string{{"integer", ""}, {"string", ""}, {"string", `^[1-9]?[0-9]%$`}} {
+		for _, form := range [][2]string{{"integer", ""}, {"string", ""}, {"string", percent}} {
 			var one structuralschema.NestedValueValidation
 			one.ForbiddenGenerics.Type, one.Pattern = form[0], form[1]
 			forms.AnyOf = append(forms.AnyOf, one)

@@ -57,11 +57,14 @@ func (s *Source) Full() uint64 {
 }
 
 // Even returns a draw that is spread evenly over the values with successive numbers.
-func (s *Source) Even() uint64 {
+func (s *Source) Even() uint64 { return s.Put(s.even) }
+
+// Put returns v as a fresh draw, which shrinks like any other.
+func (s *Source) Put(v uint64) uint64 {
 	if s.full == nil {
 		return s.Uint64()
 	}
-	return s.next(func() uint64 { return s.even })
+	return s.next(func() uint64 { return v })
 }
 
 func (s *Source) next(fresh func() uint64) uint64 {

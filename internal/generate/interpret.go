@@ -33,7 +33,7 @@ func pick(draw uint64, n int) int {
 func count(draw uint64, least, most int, sizes []int) int {
 	n := 0
 	switch x, f := draw/unit, fraction(draw); {
-	case x < named:
+	case x <= longList:
 		n = int(x)
 	case f < 0.84 || len(sizes) == 0:
 		n = int(f / 0.21)
@@ -45,7 +45,7 @@ func count(draw uint64, least, most int, sizes []int) int {
 }
 
 // Count returns the size of a list or map: zero for zero, a few elements most often, and sometimes
-// a size at which lists are often cut.
+// a size at which lists are often cut. See [Plan.Length].
 func Count(draw uint64) int { return count(draw, 0, large, usualSizes) }
 
 // usualSizes are one more than the sizes to which lists are often cut.

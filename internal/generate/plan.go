@@ -1,11 +1,18 @@
 package generate
 
+import (
+	"slices"
+
+	"github.com/crdkit/crdkit/internal/choices"
+)
+
 // Plan has the paths of the leaves and lists that an object should have, and of the values around
 // them. The plans of successive objects together have all leaves and lists, so that each is in some
 // object.
 type Plan struct {
 	paths map[string]bool
 	lists map[string]bool // with two elements
+	long  string          // the path of the long list, or ""
 }
 
 // Has reports whether an object should have something at a path. A nil plan has nothing.
@@ -22,17 +29,33 @@ func (p *Plan) Elements(path string) int {
 	return 1
 }
 
+// Length draws how many elements the list or map at a path has. The draw alone makes a list long, so
+// that a long list shrinks.
+func (p *Plan) Length(src *choices.Source, path string) uint64 {
+	switch {
+	case !p.Has(path):
+		return src.Uint64()
+	case path == p.long:
+		return src.Put(longList * unit)
+	}
+	return src.Full()
+}
+
 const (
 	// usualBudget is the number of leaves of a value that is made alone.
 	usualBudget = 48
 	// planned is the number of parts into which plans divide the leaves and lists.
 	planned = 32
+	// longList is one more than the largest size to which lists are often cut. One of longPlans draws makes a
+	// plan for a single list, which is long.
+	longList, longPlans = 65, 16
 )
 
 // Target is a leaf, or a list that may have two elements, and the paths from the root to it.
 type Target struct {
 	Paths []string
 	List  bool
+	Long  bool // a list that may be long
 }
 
 // targets returns the leaves and lists below a node, in the order of the schema.
@@ -56,31 +79,38 @@ func targets(n *node, around []string, all []Target) []Target {
 	if n.items != nil {
 		leaf = false
 		if n.mostOf > 1 {
-			all = append(all, Target{around, true})
+			all = append(all, Target{around, true, n.mostOf >= longList && n.items.size*longList <= large})
 		}
 		all = targets(n.items, around, all)
 	}
 	if leaf && n.path != "" {
-		all = append(all, Target{around, false})
+		all = append(all, Target{Paths: around})
 	}
 	return all
 }
 
-// PlanOf returns the plan of a draw: the targets from one on. It is nil for the smallest draws and a
-// quarter of the others.
+// PlanOf returns the plan of a draw: the targets from one on, or one long list. It is nil for the
+// smallest draws and a quarter of the others.
 func PlanOf(targets []Target, draw uint64) *Plan {
-	if draw/unit < named || scatter(draw, 1)%4 == 0 || len(targets) == 0 {
+	n, p := 1+len(targets)/planned, &Plan{paths: map[string]bool{}, lists: map[string]bool{}}
+	isLong := draw%longPlans == 0 // one of successive draws: see choices.Source.Even
+	if isLong {
+		n, targets = 1, slices.DeleteFunc(slices.Clone(targets), func(t Target) bool { return !t.Long })
+	}
+	if draw/unit < named || !isLong && scatter(draw, 1)%4 == 0 || len(targets) == 0 {
 		return nil
 	}
-	p := &Plan{map[string]bool{}, map[string]bool{}}
 	first := int(fraction(draw) * float64(len(targets)))
-	for i := range 1 + len(targets)/planned {
+	for i := range n {
 		t := targets[(first+i)%len(targets)]
 		for _, path := range t.Paths {
 			p.paths[path] = true
 		}
-		if t.List {
-			p.lists[t.Paths[len(t.Paths)-1]] = true
+		if path := t.Paths[len(t.Paths)-1]; t.List {
+			p.lists[path] = true
+			if isLong {
+				p.long = path
+			}
 		}
 	}
 	return p
