@@ -244,7 +244,17 @@ func pathIndependence(ctx context.Context, s *subject, object []byte) *failure {
 	if err != nil {
 		return &failure{err: err}
 	}
-	return s.compare(s.path[2], direct, around)
+	f := s.compare(s.path[2], direct, around)
+	if f == nil {
+		return nil
+	}
+	// On the way around, the Go type of A may drop zero values, which Lossless keeps on the direct way.
+	if written, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object); err == nil {
+		if direct, err = s.along(ctx, written, s.path[2]); err == nil && s.compare(s.path[2], direct, around) == nil {
+			return nil
+		}
+	}
+	return f
 }
 
 func acceptance(ctx context.Context, s *subject, object []byte) *failure {

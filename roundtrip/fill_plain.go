@@ -171,14 +171,7 @@ func (g *typeGenerator) element(i, of int, fill func()) {
 }
 
 // some draws whether an optional value is not nil.
-func (g *typeGenerator) some() bool {
-	planned := g.plan.Has(g.at.path)
-	draw := g.source.Uint64
-	if planned {
-		draw = g.source.Full
-	}
-	return generate.Present(draw(), g.at.share, planned)
-}
+func (g *typeGenerator) some() bool { return g.plan.Some(g.source, g.at.path, g.at.share) }
 
 // length draws how many elements a list or a map has, unless it is nil.
 func (g *typeGenerator) length() (n int, some bool) {

@@ -72,7 +72,8 @@ const (
 	// result as converting it to B and defaulting the result. The defaults are the defaults of
 	// the registry's scheme ([runtime.Scheme.Default]) and of the [CRD].
 	Defaulting Law = "defaulting"
-	// PathIndependence requires that A→C→B returns the same object as A→B.
+	// PathIndependence requires that A→C→B returns the same object as A→B, or as A→B for the JSON that
+	// the Go type of A writes after it has decoded the object.
 	PathIndependence Law = "path-independence"
 	// Acceptance requires that the API server accepts the result of A→B for each object of A that
 	// it accepts. The result must be valid for the schema of B in the [CRD], and pruning must not

@@ -136,6 +136,50 @@ func TestTest_FindsLosses(t *testing.T) {
 	}
 }
 
+type oldestGadget gadget
+
+func (g *oldestGadget) DeepCopyObject() runtime.Object {
+	return (*oldestGadget)((*gadget)(g).DeepCopyObject().(*gadget))
+}
+
+// Lossless keeps an empty owner on the way from the hub, unless the Go type of another version has dropped it.
+func TestPathIndependence_LosslessKeepsZero(t *testing.T) {
+	for name, c := range map[string]struct {
+		fromHub func(out *gadget)
+		broken  bool
+	}{
+		"a limit that v1alpha1 lacks":               {func(out *gadget) { out.Spec.Limit = nil }, false},
+		"an owner that v1beta1 drops if it is long": {asIs, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := gadgets(t, asIs, func(out *gadget) {
+				if c.broken && len(out.Spec.Owner) > 10 {
+					out.Spec.Owner = ""
+				}
+			})
+			oldest := schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Gadget"}
+			reg.Scheme().AddKnownTypeWithName(oldest, &oldestGadget{})
+			expect.NoError(t, conversion.AddSpoke(reg, func(_ context.Context, in *oldestGadget, out *gadget) error {
+				out.Spec = (*gadget)(in).DeepCopyObject().(*gadget).Spec
+				return nil
+			}, func(_ context.Context, in *gadget, out *oldestGadget) error {
+				out.Spec = in.DeepCopyObject().(*gadget).Spec
+				c.fromHub((*gadget)(out))
+				return nil
+			}))
+			expect.NoError(t, conversion.Lossless(reg, oldest))
+			for seed := range uint64(tier.Pick(1, 5)) {
+				found := findIn(t, reg, PathIndependence, gadgetCRD(closed, "v1alpha1", "v1beta1", "v1"), Seed(seed))[PathIndependence]
+				if c.broken && found == nil {
+					t.Errorf("seed %d: the law is not broken", seed)
+				} else if !c.broken && found != nil {
+					t.Error(found.report())
+				}
+			}
+		})
+	}
+}
+
 // A version that a definition serves, and the registry does not convert, is a mistake.
 func TestCRD_VersionWithoutConversion(t *testing.T) {
 	_, err := newConfigFor(gadgets(t, asIs, asIs), []Option{gadgetCRD(closed, "v1alpha1", "v1beta1", "v1")})

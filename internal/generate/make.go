@@ -34,16 +34,6 @@ func newMaker(from *choices.Source) *maker {
 	return &maker{Source: from, left: maxValues, budget: usualBudget}
 }
 
-func (m *maker) draw() uint64 { return m.drawFor(false) }
-
-// drawFor returns a draw, which is less often zero for a planned part.
-func (m *maker) drawFor(planned bool) uint64 {
-	if planned {
-		return m.Full()
-	}
-	return m.Uint64()
-}
-
 // with calls do with a maker that has another source of draws.
 func (m *maker) with(from *choices.Source, do func(m *maker)) {
 	other := *m
@@ -68,7 +58,7 @@ func (m *maker) value(n *node) (any, error) {
 		return nil, errTooMuchWork
 	}
 	if n.nullable {
-		if draw := m.draw(); draw/unit >= named && fraction(draw) > 0.8 {
+		if draw := m.Uint64(); draw/unit >= named && fraction(draw) > 0.8 {
 			return nil, nil
 		}
 	}
@@ -84,7 +74,7 @@ const tries = 64
 // find makes a value that passes the check of the node. If the drawn one does not, the numbers for
 // others are a function of one draw, so that nothing more is drawn.
 func (m *maker) find(n *node) (any, error) {
-	which := m.draw()
+	which := m.Uint64()
 	value, err := m.variant(n, which)
 	if err == nil && n.accepts(value) {
 		return value, nil
@@ -115,7 +105,7 @@ func (m *maker) variant(n *node, which uint64) (any, error) {
 func (m *maker) unchecked(n *node) (any, error) {
 	switch {
 	case n.constants != nil:
-		return runtime.DeepCopyJSONValue(n.constants[pick(m.draw(), len(n.constants))]), nil
+		return runtime.DeepCopyJSONValue(n.constants[pick(m.Uint64(), len(n.constants))]), nil
 	case n.kind == kindObject:
 		return m.object(n)
 	case n.kind == kindArray:
@@ -125,7 +115,7 @@ func (m *maker) unchecked(n *node) (any, error) {
 	case n.kind == kindAny:
 		return m.anything(n.maxDepth), nil
 	}
-	draw := m.draw()
+	draw := m.Uint64()
 	integer := n.kind == kindInteger || n.kind == kindIntOrString && (n.onlyInt || !n.onlyText && draw/unit%2 == 0)
 	switch {
 	case n.kind == kindBoolean:
@@ -169,35 +159,35 @@ func (m *maker) anything(depth int) any {
 	}
 	part := func() (v any) {
 		m.Part(func() {
-			if pick(m.draw(), 12) < 11 {
+			if pick(m.Uint64(), 12) < 11 {
 				v = m.anything(depth - 1)
 			}
 		})
 		return v
 	}
-	switch pick(m.draw(), kinds) {
+	switch pick(m.Uint64(), kinds) {
 	case 0:
 		return ""
 	case 1:
-		s, _ := free.text(m.draw())
+		s, _ := free.text(m.Uint64())
 		return s
 	case 2:
-		return integer(m.draw(), math.MinInt64, math.MaxInt64)
+		return integer(m.Uint64(), math.MinInt64, math.MaxInt64)
 	case 3:
-		return pick(m.draw(), 2) == 1
+		return pick(m.Uint64(), 2) == 1
 	case 4:
-		return jsonNumber(float64(integer(m.draw(), -1<<50, 1<<50)) / 1024)
+		return jsonNumber(float64(integer(m.Uint64(), -1<<50, 1<<50)) / 1024)
 	case 5:
 		list := []any{}
-		for range count(m.draw(), 0, 3, nil) {
+		for range count(m.Uint64(), 0, 3, nil) {
 			list = append(list, part())
 		}
 		return list
 	default:
 		object := map[string]any{}
-		for range count(m.draw(), 0, 3, nil) {
+		for range count(m.Uint64(), 0, 3, nil) {
 			m.Part(func() {
-				name := "x" + Word(m.draw()/unit%(26*26))
+				name := "x" + Word(m.Uint64()/unit%(26*26))
 				object[name] = part()
 			})
 		}

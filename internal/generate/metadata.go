@@ -57,7 +57,7 @@ func (m *maker) metadata(n *node) (map[string]any, error) {
 		return nil, err
 	}
 	out := Metadata(name, "example.com/v1", func() (uint64, bool) {
-		draw := m.draw()
+		draw := m.Uint64()
 		return draw/unit - 1, present(draw, usualShare)
 	})
 	if n.noPrefix {

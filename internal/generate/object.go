@@ -108,12 +108,6 @@ func (n *node) measure(e *edges) error {
 	return n.tooLarge()
 }
 
-// some draws whether an optional field is present.
-func (m *maker) some(n *node, share float64) bool {
-	planned := m.plan.Has(n.path)
-	return Present(m.drawFor(planned), share, planned)
-}
-
 // object makes an object: its properties, and then other fields.
 func (m *maker) object(n *node) (map[string]any, error) {
 	out := map[string]any{}
@@ -147,7 +141,7 @@ func (m *maker) object(n *node) (map[string]any, error) {
 		m.Part(func() {
 			if p.required {
 				err = put(p)
-			} else if !m.some(p.node, share) || !fits(p) || put(p) != nil {
+			} else if !m.plan.Some(m.Source, p.path, share) || !fits(p) || put(p) != nil {
 				absent = append(absent, p)
 			}
 		})
@@ -177,8 +171,12 @@ func (m *maker) undeclared(n *node, out map[string]any, total int) error {
 	if n.entries != nil && n.entries.err != nil {
 		most = 0
 	}
-	planned := n.entries != nil && m.plan.Has(n.entries.path)
-	draw := m.drawFor(planned)
+	planned, draw := false, uint64(0)
+	if n.entries == nil {
+		draw = m.Uint64()
+	} else {
+		planned, draw = m.plan.Has(n.entries.path), m.plan.draw(m.Source, n.entries.path)
+	}
 	var sizes []int
 	for _, size := range m.affordable(draw, n.sizes, n.entries) {
 		if extra := size - total; n.entries != nil && extra >= least {
@@ -194,7 +192,7 @@ func (m *maker) undeclared(n *node, out map[string]any, total int) error {
 		m.Part(func() {
 			draw := bump(0, i)
 			if i < dense {
-				draw = m.draw()
+				draw = m.Uint64()
 			}
 			name := n.fieldName(draw, out)
 			if name == "" {

@@ -29,16 +29,21 @@ func (p *Plan) Elements(path string) int {
 	return 1
 }
 
-// Length draws how many elements the list or map at a path has. The draw alone makes a list long, so
-// that a long list shrinks.
+// draw returns a draw for the value at a path, which is less often zero if the value is planned.
+func (p *Plan) draw(src *choices.Source, path string) uint64 {
+	if p.Has(path) {
+		return src.Full()
+	}
+	return src.Uint64()
+}
+
+// Length draws how many elements the list or map at a path has, for [Count]. The draw alone makes a
+// list long, so that a long list shrinks.
 func (p *Plan) Length(src *choices.Source, path string) uint64 {
-	switch {
-	case !p.Has(path):
-		return src.Uint64()
-	case path == p.long:
+	if p.Has(path) && path == p.long {
 		return src.Put(longList * unit)
 	}
-	return src.Full()
+	return p.draw(src, path)
 }
 
 const (
@@ -140,8 +145,9 @@ func Share(budget float64, optional, required int) (share, inside float64) {
 // usualShare is the share of objects that have an optional field if the budget suffices for all.
 const usualShare = 0.75
 
-// Present reports whether an optional field is present, which is planned, or in a share of all
+// Some draws whether the optional field at a path is present, which is planned, or in a share of all
 // objects.
-func Present(draw uint64, share float64, planned bool) bool {
-	return present(draw, share) || planned && draw/unit >= named
+func (p *Plan) Some(src *choices.Source, path string, share float64) bool {
+	draw := p.draw(src, path)
+	return present(draw, share) || p.Has(path) && draw/unit >= named
 }
