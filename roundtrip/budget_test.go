@@ -54,7 +54,7 @@ func TestBudget_TimeoutKeepsReports(t *testing.T) {
 
 // The report names missing fields, and no list that cannot have two elements.
 func TestCoverage_NamesWhatIsMissing(t *testing.T) {
-	reg := routes(t, byHost)
+	reg := routes(t, byHost, false)
 	cfg, err := newConfigFor(reg, []Option{CRD([]byte(strings.ReplaceAll(routeDefinition, "%[1]s", "maxItems: 1,")))})
 	expect.NoError(t, err)
 	s := subjects(reg, cfg, reg.Kinds()[0])[0]

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -349,23 +348,6 @@ var faults = []bug{
 	{name: "only 50 elements", law: RoundTrip, lines: 60, toHub: inSpec(func(_, out *Common) { out.Tags = out.Tags[:min(50, len(out.Tags))] })},
 	{name: "text cut at 20 characters", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = cut(out.Note, 20) })},
 	{name: "text cut at 63 characters", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = cut(out.Note, 63) })},
-	{name: "lost accents", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
-		out.Note = strings.Map(func(r rune) rune {
-			if unicode.Is(unicode.Mn, r) {
-				return -1
-			}
-			return r
-		}, out.Note)
-	})},
-	{name: "lost emoji", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
-		out.Note = strings.Map(func(r rune) rune {
-			if r > 0xffff {
-				return -1
-			}
-			return r
-		}, out.Note)
-	})},
-	{name: "trimmed last newline", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = strings.TrimSuffix(out.Note, "\n") })},
 	{name: "digits become a number", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if n, err := strconv.Atoi(out.Note); err == nil {
 			out.Note = strconv.Itoa(n)

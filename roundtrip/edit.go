@@ -45,17 +45,6 @@ func forget(object []byte) []byte {
 	return withPairs(withPairs(object, "labels", nil), "annotations", nil)
 }
 
-// fixedMetadata returns the text of each member of metadata that no conversion may change.
-func fixedMetadata(object []byte) []byte {
-	texts := map[string]string{}
-	for m := range rawjson.Members(rawjson.At(object, "metadata")) {
-		if name := string(m.Name); name != "labels" && name != "annotations" {
-			texts[name] = string(m.Value)
-		}
-	}
-	return mustEncode(texts)
-}
-
 const addedKey = "example.com/added"
 
 // withAdded returns an object with one more label and annotation.

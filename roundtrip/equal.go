@@ -127,8 +127,7 @@ func (s *subject) normalized(version string, object []byte) ([]byte, error) {
 // same returns how an object that has come back to the version it started from differs from what it
 // was. A Go type may write more than it has read, such as a struct without omitzero, which is not
 // the fault of the conversion.
-func (s *subject) same(object, got []byte) *failure {
-	version := s.path[0]
+func (s *subject) same(version string, object, got []byte) *failure {
 	asIs := s.compare(version, object, got)
 	kind := s.kind.WithVersion(version)
 	if asIs == nil || !s.registry.Scheme().Recognizes(kind) {

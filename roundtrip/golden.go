@@ -56,7 +56,7 @@ func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ..
 	var faults []error
 	for _, kind := range reg.Kinds() {
 		for _, version := range kind.Versions {
-			path := filepath.Join(dir, release, goldenName(kind.WithVersion(version)))
+			path := filepath.Join(dir, release, strings.Join([]string{kind.Kind, version, kind.Group, "json"}, "."))
 			if updating() {
 				faults = append(faults, writeGolden(t, reg, cfg, kind, version, path))
 			} else if _, err := os.Stat(path); err != nil {
@@ -82,10 +82,6 @@ func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ..
 			}
 		})
 	}
-}
-
-func goldenName(gvk schema.GroupVersionKind) string {
-	return strings.Join([]string{gvk.Kind, gvk.Version, gvk.Group, "json"}, ".")
 }
 
 // golden is what a file holds.

@@ -14,11 +14,9 @@ import (
 	"github.com/crdkit/crdkit/internal/conversiontrace"
 )
 
-// convertValue converts a Go value to another version of the subject's kind.
-type convertValue func(s *subject, in runtime.Object, version string) (runtime.Object, error)
-
-// throughOther is [RoundTrip] between the internal hub and a version, from either of them.
-func throughOther(convert convertValue) checkValue {
+// throughOther is [RoundTrip] between the internal hub and a version, from either of them. convert
+// converts a Go value to another version.
+func throughOther(convert func(s *subject, in runtime.Object, version string) (runtime.Object, error)) checkValue {
 	return func(s *subject, obj runtime.Object) *failure {
 		got := obj
 		for _, version := range s.path[1:] {

@@ -246,7 +246,7 @@ func total(ctx context.Context, s *subject, stored []byte) *failure {
 		}
 		return &failure{err: err}
 	}
-	if f := s.same(object, back); f != nil {
+	if f := s.same(a, object, back); f != nil {
 		return f
 	}
 	written, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(a), object)

@@ -38,11 +38,11 @@ func (s *subject) checkUnaffected(ctx context.Context, p *past, edited []byte) *
 	plain := forget(edited)
 	objects := [4][]byte{convert(forget(p.before), b), convert(plain, b), convert(p.before, b), convert(edited, b)}
 	back := convert(objects[1], a)
-	if err != nil || s.same(plain, back) != nil {
+	if err != nil || s.same(a, plain, back) != nil {
 		return nil
 	}
 	objects[2] = withMetadataOf(p.original, objects[2])
-	if s.compare(b, p.original, objects[2]) != nil {
+	if s.same(b, p.original, objects[2]) != nil {
 		return nil
 	}
 	f := s.lost(objects)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -123,8 +124,20 @@ var restores = map[string]restore{
 	},
 }
 
+// typedRoute is a Go type of v1, which always writes a status.
+type typedRoute struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              json.RawMessage `json:"spec,omitempty"`
+	Status            struct{}        `json:"status"`
+}
+
+func (r *typedRoute) DeepCopyObject() runtime.Object {
+	return &typedRoute{TypeMeta: r.TypeMeta, ObjectMeta: *r.ObjectMeta.DeepCopy(), Spec: slices.Clone(r.Spec)}
+}
+
 // routes returns the conversions of a route. Without a function to restore fields, they are lossless.
-func routes(t testing.TB, restore restore) *conversion.Registry {
+func routes(t testing.TB, restore restore, typed bool) *conversion.Registry {
 	t.Helper()
 	spec := func(object map[string]any) (spec map[string]any, rules routeRules, labels routeLabels) {
 		spec, _ = object["spec"].(map[string]any)
@@ -134,12 +147,18 @@ func routes(t testing.TB, restore restore) *conversion.Registry {
 	}
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Route"}
+	if typed {
+		reg.Scheme().AddKnownTypeWithName(kind.GroupKind().WithVersion("v1"), &typedRoute{})
+	}
 	err := conversion.AddUnstructuredSpoke(reg, kind, "v1",
 		func(_ context.Context, in, out *unstructured.Unstructured) error {
 			annotations := out.GetAnnotations()
 			text, found := annotations[keptRoute]
 			delete(annotations, keptRoute)
 			out.SetAnnotations(annotations)
+			if typed {
+				out.Object["status"] = map[string]any{}
+			}
 			if in.Object["spec"] != nil {
 				out.Object["spec"] = runtime.DeepCopyJSONValue(in.Object["spec"])
 			}
@@ -176,21 +195,28 @@ func routes(t testing.TB, restore restore) *conversion.Registry {
 	return reg
 }
 
-func findRoute(t *testing.T, restore restore, keys string, only Law, opts ...Option) map[Law]*counterexample {
+func findRoute(t *testing.T, restore restore, keys string, typed bool, only Law, opts ...Option) map[Law]*counterexample {
 	t.Helper()
 	crd := CRD(fmt.Appendf(nil, routeDefinition, keys))
-	return findIn(t, routes(t, restore), only, append(opts, crd)...)
+	return findIn(t, routes(t, restore, typed), only, append(opts, crd)...)
 }
 
 // siblingBugs are the rows of the catalogue that break the law edited by a single edit.
 func siblingBugs() (all []planted) {
 	for _, name := range slices.Sorted(maps.Keys(restores)) {
-		for keys, variant := range map[string]string{routeKeys: "", "": "in a list without keys"} {
-			if keys == "" && strings.Contains(name, "map") {
+		for _, v := range []struct {
+			keys, variant string
+			typed         bool
+		}{
+			{routeKeys, "", false},
+			{"", "in a list without keys", false},
+			{routeKeys, "in a Go type that always writes a status", true},
+		} {
+			if v.keys == "" && strings.Contains(name, "map") {
 				continue
 			}
-			all = append(all, planted{name: name, variant: variant, law: Edited, lines: 32, find: func(t *testing.T, seed uint64) *counterexample {
-				return findRoute(t, restores[name], keys, Edited, Seed(seed))[Edited]
+			all = append(all, planted{name: name, variant: v.variant, law: Edited, lines: 32, find: func(t *testing.T, seed uint64) *counterexample {
+				return findRoute(t, restores[name], v.keys, v.typed, Edited, Seed(seed))[Edited]
 			}})
 		}
 	}
@@ -203,7 +229,7 @@ func siblingBugs() (all []planted) {
 // A conversion that keeps fields for elements by their keys breaks no law, nor does [conversion.Lossless].
 func TestEdited_CorrectConversion(t *testing.T) {
 	check := func(restore restore, keys string) {
-		for _, c := range findRoute(t, restore, keys, "", Iterations(tier.Pick(100, 400))) {
+		for _, c := range findRoute(t, restore, keys, false, "", Iterations(tier.Pick(100, 400))) {
 			t.Error(c.report())
 		}
 	}
@@ -214,7 +240,7 @@ func TestEdited_CorrectConversion(t *testing.T) {
 
 // The report names the edit, the object before it, and where the difference is.
 func TestEdited_ReportShowsTheEdit(t *testing.T) {
-	c := findRoute(t, restores["edit drops fields of other elements"], routeKeys, Edited, Seed(1))[Edited]
+	c := findRoute(t, restores["edit drops fields of other elements"], routeKeys, false, Edited, Seed(1))[Edited]
 	if c == nil {
 		t.Fatal("no failure")
 	}

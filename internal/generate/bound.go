@@ -145,9 +145,6 @@ const maxEdges = 12
 // fields with the same name, or of all fields if none of those has an upper bound, because another
 // version may have another name for the field.
 func (e *edges) near(path, lower, upper string) (values []float64, named bool) {
-	if e == nil {
-		return nil, false
-	}
 	other := func(b Bound) bool { return b.Name != lower && b.Name != upper }
 	path = strings.ReplaceAll(path, "[*]", "")
 	all, step := slices.DeleteFunc(slices.Clone(e.named[path[strings.LastIndex(path, ".")+1:]]), other), 1

@@ -10,23 +10,19 @@ import (
 // them. The plans of successive objects together have all leaves and lists, so that each is in some
 // object.
 type Plan struct {
-	paths map[string]bool
-	lists map[string]bool // with two elements
-	long  string          // the path of the long list, or ""
+	paths map[string]int // to the least number of elements, or one
+	long  string         // the path of the long list, or ""
 }
 
 // Has reports whether an object should have something at a path. A nil plan has nothing.
-func (p *Plan) Has(path string) bool { return p != nil && p.paths[path] }
+func (p *Plan) Has(path string) bool { return p.Elements(path) > 0 }
 
 // Elements returns how many elements the list at a path should have at least.
 func (p *Plan) Elements(path string) int {
-	switch {
-	case !p.Has(path):
+	if p == nil {
 		return 0
-	case p.lists[path]:
-		return 2
 	}
-	return 1
+	return p.paths[path]
 }
 
 // draw returns a draw for the value at a path, which is less often zero if the value is planned.
@@ -51,9 +47,8 @@ const (
 	usualBudget = 48
 	// planned is the number of parts into which plans divide the leaves and lists.
 	planned = 32
-	// longList is one more than the largest size to which lists are often cut. One of longPlans draws makes a
-	// plan for a single list, which is long.
-	longList, longPlans = 65, 16
+	// longList is one more than the largest size to which lists are often cut.
+	longList = 65
 )
 
 // Target is a leaf, or a list that may have two elements, and the paths from the root to it.
@@ -94,11 +89,11 @@ func targets(n *node, around []string, all []Target) []Target {
 	return all
 }
 
-// PlanOf returns the plan of a draw: the targets from one on, or one long list. It is nil for the
-// smallest draws and a quarter of the others.
+// PlanOf returns the plan of a draw: the targets from one on, or a long list for one of 16 draws. It is
+// nil for the smallest draws and three of 16 others.
 func PlanOf(targets []Target, draw uint64) *Plan {
-	n, p := 1+len(targets)/planned, &Plan{paths: map[string]bool{}, lists: map[string]bool{}}
-	isLong := draw%longPlans == 0 // one of successive draws: see choices.Source.Even
+	n, p := 1+len(targets)/planned, &Plan{paths: map[string]int{}}
+	isLong := scatter(draw, 1)%16 == 0
 	if isLong {
 		n, targets = 1, slices.DeleteFunc(slices.Clone(targets), func(t Target) bool { return !t.Long })
 	}
@@ -109,10 +104,10 @@ func PlanOf(targets []Target, draw uint64) *Plan {
 	for i := range n {
 		t := targets[(first+i)%len(targets)]
 		for _, path := range t.Paths {
-			p.paths[path] = true
+			p.paths[path] = max(p.paths[path], 1)
 		}
 		if path := t.Paths[len(t.Paths)-1]; t.List {
-			p.lists[path] = true
+			p.paths[path] = 2
 			if isLong {
 				p.long = path
 			}
