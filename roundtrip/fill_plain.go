@@ -178,7 +178,7 @@ func (g *typeGenerator) length() (n int, some bool) {
 	if !g.some() {
 		return 0, false
 	}
-	draw := g.plan.Length(g.source, g.at.path)
+	draw := g.plan.Length(g.source, g.at.path, g.source.Uint64)
 	if n = generate.Count(draw); draw > 0 {
 		n = max(n, g.plan.Elements(g.at.path))
 	}

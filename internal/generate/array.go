@@ -55,7 +55,7 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f flat) er
 func (m *maker) array(n *node) ([]any, error) {
 	out := []any{}
 	others := elements{node: n, seen: map[string]bool{}}
-	draw := m.plan.Length(m.Source, n.path)
+	draw := m.plan.Length(m.Source, n.path, func() uint64 { return m.plan.draw(m.Source, n.path) })
 	total := count(draw, n.leastOf, n.mostOf, m.affordable(draw, n.sizes, n.items))
 	if draw >= named*unit {
 		total = max(total, min(m.plan.Elements(n.path), n.mostOf))

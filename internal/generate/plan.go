@@ -33,13 +33,13 @@ func (p *Plan) draw(src *choices.Source, path string) uint64 {
 	return src.Uint64()
 }
 
-// Length draws how many elements the list or map at a path has, for [Count]. The draw alone makes a
-// list long, so that a long list shrinks.
-func (p *Plan) Length(src *choices.Source, path string) uint64 {
+// Length draws how many elements the list or map at a path has, for [Count]: usual draws, unless the
+// plan has a long list there. The draw alone makes a list long, so that a long list shrinks.
+func (p *Plan) Length(src *choices.Source, path string, usual func() uint64) uint64 {
 	if p.Has(path) && path == p.long {
 		return src.Put(longList * unit)
 	}
-	return p.draw(src, path)
+	return usual()
 }
 
 const (
