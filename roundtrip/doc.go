@@ -92,7 +92,7 @@
 // validates, prunes and defaults them. [Drift] compares the fields of a Go type and a schema, but
 // neither the ranges of numbers nor the contents of types with UnmarshalJSON or UnmarshalText.
 //
-// Unless the schema has other bounds, lists and maps have up to 17 elements, and strings up to 256
+// Unless the schema has other bounds, lists have up to 65 elements, maps up to 17, and strings up to 256
 // characters. A value that only the code of a conversion names, such as the type
 // Ready of a condition or port 8080, is hardly ever generated, unless it is in an enum or a default
 // of the schema, or a function of [Funcs] makes it.
