@@ -103,8 +103,9 @@ func parse(text []byte) (objects []*unstructured.Unstructured, err error) {
 }
 
 // Handler sets a handler in this process that answers all webhook requests, for any Service or URL.
-// A second handler is an error. Without a handler, webhooks are called over the network, and [New]
-// returns an error for an initial object that has a webhook with a Service, because there are no Pods.
+// A second handler is an error. Without a handler, webhooks are called over the network, at their
+// URL or at the external name of their Service, and [New] returns an error for an initial object that
+// has a webhook with a Service.
 func Handler(h http.Handler) Option {
 	return func(o *options) {
 		if o.handler != nil {

@@ -26,7 +26,6 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/openapi"
-	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/audit/fake"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -224,7 +223,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 		config.Authorization.Authorizer = authorizer.AuthorizerFunc(s.rbac.authorizeForPolicy)
 	}
 	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, s.kube, s.dynamic,
-		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, webhook.NewDefaultServiceResolver()))
+		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, services{s}))
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +236,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions, token strin
 	return &extensions.Config{GenericConfig: config, ExtraConfig: extensions.ExtraConfig{
 		CRDRESTOptionsGetter: options,
 		MasterCount:          1,
-		ServiceResolver:      webhook.NewDefaultServiceResolver(),
+		ServiceResolver:      services{s},
 		AuthResolverWrapper:  s.webhooks.wrap,
 	}}, nil
 }

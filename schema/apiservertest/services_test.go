@@ -1,22 +1,73 @@
 package apiservertest_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/schema/apiservertest"
 	"github.com/crdkit/crdkit/test/expect"
 	"github.com/crdkit/crdkit/test/testobj"
 )
+
+// Without a handler, a webhook is found by its Service.
+func TestServer_ExternalNameService(t *testing.T) {
+	t.Parallel()
+	chain, key, err := cert.GenerateSelfSignedCertKey("a.default.svc", nil, nil)
+	expect.NoError(t, err)
+	pair, err := tls.X509KeyPair(chain, key)
+	expect.NoError(t, err)
+	webhook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusTeapot) }))
+	webhook.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	webhook.StartTLS()
+	t.Cleanup(webhook.Close)
+	port := int32(webhook.Listener.Addr().(*net.TCPAddr).Port)
+
+	s := apiservertest.Start(t)
+	client := kubernetes.NewForConfigOrDie(s.Config())
+	configuration := testobj.As[admissionregistrationv1.ValidatingWebhookConfiguration](t, configurationYAML)
+	to := &configuration.Webhooks[0].ClientConfig
+	to.Service.Namespace, to.Service.Port, to.CABundle = "default", &port, chain
+	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), configuration, metav1.CreateOptions{})
+	expect.NoError(t, err)
+	for _, c := range []struct {
+		spec corev1.ServiceSpec
+		want string
+	}{
+		{corev1.ServiceSpec{}, `services "a" not found`},
+		{corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}, `service default/a: type is "ClusterIP", and there are no Pods: expected ExternalName`},
+		{corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}, `the server responded with the status code 418`},
+	} {
+		var err error
+		if c.spec.Type != "" {
+			_ = client.CoreV1().Services("default").Delete(t.Context(), "a", metav1.DeleteOptions{}) // there may be none
+			_, err = client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: c.spec}, metav1.CreateOptions{})
+			expect.NoError(t, err)
+		}
+		for err == nil { // the plugin learns of the configuration a moment later
+			_, err = client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a"}}, metav1.CreateOptions{})
+		}
+		if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("type %q: got %v, want %s", c.spec.Type, err, c.want)
+		}
+	}
+}
 
 // The first watch of a new CRD need not be repeated a second later.
 func TestServer_WatchNewDefinition(t *testing.T) {
