@@ -195,6 +195,13 @@ var istioKnown = []difference{{
 	cause:  "validateHTTPReadinessProbe in pkg/config/validation/validation.go; the name of a header is not required",
 	client: "a WorkloadGroup is accepted with a header that has no name",
 }, {
+	title:  "ProbeHeader_HasAnUnderscore",
+	report: `header name \S+ is not a valid header name`,
+	denies: goDenies,
+	object: `{"apiVersion":"networking.istio.io/v1","kind":"WorkloadGroup","metadata":{"name":"x","namespace":"default"},"spec":{"probe":{"httpGet":{"httpHeaders":[{"name":"a_b"}],"port":1}},"template":{}}}`,
+	cause:  "ValidateProbeHeaderName in pkg/config/validation/validation.go; the pattern of the definition also has the underscore",
+	client: "a WorkloadGroup is accepted with a header that the webhook refuses",
+}, {
 	title:  "Probe_IsGRPC",
 	report: `unknown health check method \*v1alpha3\.ReadinessProbe_Grpc`,
 	denies: goDenies,

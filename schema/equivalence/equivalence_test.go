@@ -534,7 +534,7 @@ func TestCompare_BadInput(t *testing.T) {
 		"a definition twice":               {twice, nil, []string{"after: Widget.example.com is defined twice"}},
 		"a decision that does not exist":   {good, []equivalence.Option{equivalence.Undecided("why", "what")}, []string{`Undecided: there is no decision "what"`}},
 		"a stored object of no kind":       {good, []equivalence.Option{equivalence.Stored([]byte("{apiVersion: v1, kind: Pod, metadata: {name: a}}"))}, []string{"before: apiservertest: stored Pod a: no definition has it"}},
-		"a stored object without a name":   {good, []equivalence.Option{equivalence.Stored([]byte("{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}"), []byte("{apiVersion: example.com/v1, kind: Widget}"))}, []string{"stored object 1: metadata.name is missing"}},
+		"a stored object without a name":   {good, []equivalence.Option{equivalence.Stored([]byte("{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}"), []byte("{apiVersion: example.com/v1, kind: Widget}"))}, []string{`stored object 1: an object needs apiVersion, kind and metadata.name, got "example.com/v1", "Widget" and ""`}},
 		"a stored object that is not YAML": {good, []equivalence.Option{equivalence.Stored([]byte("a: ["))}, []string{"Stored: object 0: "}},
 		"options":                          {good, []equivalence.Option{equivalence.Requests(0), equivalence.Users(), equivalence.Users(rest.ImpersonationConfig{Groups: []string{"admins"}}), equivalence.Expect("", nil), equivalence.Undecided("")}, []string{"Requests(0): expected at least 1", "Users: expected at least one", "Users: user 0 with groups [admins] has no UserName", "Expect: the reason is empty", "Undecided: the reason is empty"}},
 	} {
