@@ -20,20 +20,20 @@ type Span struct {
 // the objects and arrays in it to dst, in the order in which they begin. Those of a value
 // inside are in one piece, so that they are its outline.
 func (c *Cursor) Outline(dst []Span) (value []byte, _ []Span) {
-	if c.err != nil {
-		return nil, dst
-	}
-	at, dst, err := outline(c.text, c.at, dst, maxDepth-c.depth, maxDepth, 0)
-	return c.take(at, err), dst
+	return c.outlineOf(dst, maxDepth, 0)
 }
 
 // OutlineOfLarge is Outline, but leaves out the spans of values that are small, or nested
 // in more than two others. So the spans take less memory than the text.
 func (c *Cursor) OutlineOfLarge(dst []Span) (value []byte, _ []Span) {
+	return c.outlineOf(dst, 3, 256)
+}
+
+func (c *Cursor) outlineOf(dst []Span, levels, least int) (value []byte, _ []Span) {
 	if c.err != nil {
 		return nil, dst
 	}
-	at, dst, err := outline(c.text, c.at, dst, maxDepth-c.depth, 3, 256)
+	at, dst, err := outline(c.text, c.at, dst, maxDepth-c.depth, levels, least)
 	return c.take(at, err), dst
 }
 

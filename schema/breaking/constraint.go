@@ -194,11 +194,7 @@ func (c *comparison) compositions(was *structuralschema.Structural, now *structu
 		return len(a) == len(b) && len(missing(a, b)) == 0 && len(missing(b, a)) == 0
 	}
 	added := slices.DeleteFunc(missing(now.AllOf, before.AllOf), func(v structuralschema.NestedValueValidation) bool { return implies(was, v) })
-	compare := func(name, before, now string, refused structuralschema.ValueValidation) {
-		what := becomes(name, before, now)
-		if name == "allOf" {
-			what = "allOf has " + now + " now"
-		}
+	compare := func(name, what string, refused structuralschema.ValueValidation) {
 		added := c.add(steps, what, "new and changed values that it does not allow are refused")
 		added.says = "(" + name + ")"
 		added.narrow = func(s *structuralschema.Structural) {
@@ -210,16 +206,16 @@ func (c *comparison) compositions(was *structuralschema.Structural, now *structu
 		return structuralschema.ValueValidation{Not: &structuralschema.NestedValueValidation{ValueValidation: v}}
 	}
 	if len(added) > 0 {
-		compare("allOf", "", nestedText(added...), not(structuralschema.ValueValidation{AllOf: added}))
+		compare("allOf", "allOf has "+nestedText(added...)+" now", not(structuralschema.ValueValidation{AllOf: added}))
 	}
 	if len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(missing(before.AnyOf, now.AnyOf)) > 0) {
-		compare("anyOf", nestedText(before.AnyOf...), nestedText(now.AnyOf...), not(structuralschema.ValueValidation{AnyOf: now.AnyOf}))
+		compare("anyOf", becomes("anyOf", nestedText(before.AnyOf...), nestedText(now.AnyOf...)), not(structuralschema.ValueValidation{AnyOf: now.AnyOf}))
 	}
 	if len(now.OneOf) > 0 && !same(before.OneOf, now.OneOf) {
-		compare("oneOf", nestedText(before.OneOf...), nestedText(now.OneOf...), not(structuralschema.ValueValidation{OneOf: now.OneOf}))
+		compare("oneOf", becomes("oneOf", nestedText(before.OneOf...), nestedText(now.OneOf...)), not(structuralschema.ValueValidation{OneOf: now.OneOf}))
 	}
 	if wasNot, isNot := listOf(before.Not), listOf(now.Not); len(possible(was, isNot)) > 0 && !same(wasNot, isNot) {
-		compare("not", nestedText(wasNot...), nestedText(isNot...), now.Not.ValueValidation)
+		compare("not", becomes("not", nestedText(wasNot...), nestedText(isNot...)), now.Not.ValueValidation)
 	}
 }
 

@@ -141,8 +141,8 @@ func (s *search) pair(c *change, object map[string]any) (v verdict) {
 	return v
 }
 
-// least makes the least object of the old schema that has what a change is about, and which shows the change if
-// such an object can be made. It is nil if there is none.
+// least returns the smallest object of the old schema that contains what a change is about, preferably one that
+// shows the change. It returns nil if it cannot make either.
 func (s *search) least(c *change) map[string]any {
 	for _, change := range []func(*structuralschema.Structural){c.narrow, nil} {
 		narrowed := s.was.structural.DeepCopy()

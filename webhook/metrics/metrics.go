@@ -44,7 +44,7 @@ func Prometheus(r prometheus.Registerer, status webhook.Status) error {
 		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
 	if status.Certificates != nil {
-		gauge("crdkit_webhook_certificate_expiry_timestamp_seconds", "When the serving certificate expires, 0 if there is none.", func() float64 {
+		gauge("crdkit_webhook_certificate_expiry_timestamp_seconds", "Expiry time of the serving certificate, or 0 if there is none.", func() float64 {
 			c, err := status.Certificates.GetCertificate(nil)
 			if err != nil || c == nil || c.Leaf == nil {
 				return 0
@@ -53,7 +53,7 @@ func Prometheus(r prometheus.Registerer, status webhook.Status) error {
 		})
 	}
 	if status.CABundle != nil {
-		gauge("crdkit_webhook_ca_expiry_timestamp_seconds", "When the CA certificate that is valid longest expires, 0 if there is none.", func() float64 {
+		gauge("crdkit_webhook_ca_expiry_timestamp_seconds", "Latest expiry time of the CA certificates, or 0 if there are none.", func() float64 {
 			last := time.Unix(0, 0)
 			cas, _ := cert.ParseCertsPEM(status.CABundle()) // on an error, cas is empty
 			for _, ca := range cas {

@@ -39,10 +39,10 @@ func TestPrometheus_CertificateExpiry(t *testing.T) {
 # HELP crdkit_webhook_ca_certificates CA certificates that the API server is told to trust.
 # TYPE crdkit_webhook_ca_certificates gauge
 crdkit_webhook_ca_certificates %d
-# HELP crdkit_webhook_ca_expiry_timestamp_seconds When the CA certificate that is valid longest expires, 0 if there is none.
+# HELP crdkit_webhook_ca_expiry_timestamp_seconds Latest expiry time of the CA certificates, or 0 if there are none.
 # TYPE crdkit_webhook_ca_expiry_timestamp_seconds gauge
 crdkit_webhook_ca_expiry_timestamp_seconds %d
-# HELP crdkit_webhook_certificate_expiry_timestamp_seconds When the serving certificate expires, 0 if there is none.
+# HELP crdkit_webhook_certificate_expiry_timestamp_seconds Expiry time of the serving certificate, or 0 if there is none.
 # TYPE crdkit_webhook_certificate_expiry_timestamp_seconds gauge
 crdkit_webhook_certificate_expiry_timestamp_seconds %d
 `
