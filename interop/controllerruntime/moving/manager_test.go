@@ -50,8 +50,7 @@ func TestManager_FirstReplica(t *testing.T) {
 
 	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Scheme: newScheme(t), Metrics: server.Options{BindAddress: "0"}})
 	expect.NoError(t, err)
-	_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
-	expect.NoError(t, err)
+	informer(t, mgr)
 	read := make(chan v1.BackupList, 1)
 	expect.NoError(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // when the cache has synced
 		var all v1.BackupList

@@ -133,6 +133,16 @@ func (o *operator) install(t *testing.T, definition, caBundle []byte) {
 // release starts a replica, which runs until the context is done.
 type release func(t *testing.T, o *operator) (addr string, run func(context.Context) error)
 
+// informer adds the informer of Backups. The API server lists the versions of a new definition some time
+// after it has accepted the definition, and until then a manager does not find them.
+func informer(t *testing.T, mgr ctrl.Manager) {
+	t.Helper()
+	expect.Eventually(t, func() error {
+		_, err := mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
+		return err
+	})
+}
+
 // withManager is a release whose manager serves the webhooks, with certificates in files.
 func withManager(s func(*runtime.Scheme) error, setup func(ctrl.Manager) error) release {
 	return func(t *testing.T, o *operator) (string, func(context.Context) error) {
@@ -148,8 +158,7 @@ func withManager(s func(*runtime.Scheme) error, setup func(ctrl.Manager) error) 
 		expect.NoError(t, err)
 		expect.NoError(t, setup(mgr))
 		mgr.GetWebhookServer().Register("/readyz", webhook.Checks{})
-		_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
-		expect.NoError(t, err)
+		informer(t, mgr)
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		return addr, func(ctx context.Context) error {
 			running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -183,8 +192,7 @@ func withReplica(opts func(*webhook.FileCertificates, registration.Bundle) []rep
 		expect.NoError(t, err)
 		mgr, err := ctrl.NewManager(o.config, ctrl.Options{Scheme: newScheme(t), Metrics: server.Options{BindAddress: "0"}})
 		expect.NoError(t, err)
-		_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
-		expect.NoError(t, err)
+		informer(t, mgr)
 		hooks := o.hooks(t, definition(t))
 		return l.Addr().String(), func(ctx context.Context) error {
 			return step4.Run(ctx, mgr, l, hooks, append(opts(certs, bundle), replica.Server(webhook.ShutdownDelay(time.Second)))...)
