@@ -107,7 +107,7 @@ type Proof struct {
 // value in an enum, a higher maximum, a pattern that matches all strings that the old one matches, or
 // a length that each value of the old enum has. A new CEL rule is not reported if the old CRD already
 // refuses all objects that the rule refuses, as far as Changes can tell: the rule is about a field or
-// a value that is also new, or an old rule is the same.
+// a value that is also new, or it follows from the old rules, such as a rule with a higher limit.
 //
 // The server refuses a value in new objects and in updates that change it, but an update may leave
 // it unchanged, unless the [Proof] is Blocked. A version that is not served has no clients, so only

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/debug"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,7 +17,7 @@ import (
 )
 
 // Many new rules refuse nothing that was accepted: they are about fields or values that are new
-// too, or an old rule says the same with fewer words. To find out, what the old schema tells of
+// too, or the old rules say the same with fewer words, or more. To find out, what the old schema tells of
 // fields is put into the rules: some are never there, some always are, some have an enum.
 
 // simplifier puts into rules what two schemas tell.
@@ -31,7 +30,7 @@ type simplifier struct {
 type pair struct{ was, is *structuralschema.Structural }
 
 // harmless reports whether a rule of the new schema refuses nothing that the old one accepts: it is
-// always true, or the same as an old rule.
+// always true, or follows from the old rules.
 func harmless(rule apiextensionsv1.ValidationRule, was, is *structuralschema.Structural) bool {
 	s := &simplifier{
 		env:  environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv(),
@@ -46,11 +45,14 @@ func harmless(rule apiextensionsv1.ValidationRule, was, is *structuralschema.Str
 			return true
 		}
 	}
-	return slices.ContainsFunc(was.XValidations, func(old apiextensionsv1.ValidationRule) bool {
-		other := s.rule(old)
-		return other != nil && creates(old) == creates(rule) &&
-			debug.ToDebugString(other.NativeRep().Expr()) == debug.ToDebugString(simple.NativeRep().Expr())
-	})
+	var said []ast.Expr
+	for _, old := range was.XValidations {
+		onlyUpdates := oldSelf.MatchString(old.Rule) && !creates(old)
+		if other := s.rule(old); other != nil && creates(old) == creates(rule) && (!onlyUpdates || oldSelf.MatchString(rule.Rule)) {
+			said = append(said, other.NativeRep().Expr())
+		}
+	}
+	return follows(simple.NativeRep().Expr(), said)
 }
 
 // rule simplifies a rule. It returns nil for one that cannot be parsed.
