@@ -40,12 +40,12 @@ func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	old := x.uses[name]
-	names := func(u *users, target cache.ObjectName) bool { return u.target == target }
-	if slices.EqualFunc(old, targets, names) {
+	names := func(u *users, target cache.ObjectName) int { return compareNames(u.target, target) }
+	if slices.EqualFunc(old, targets, func(u *users, target cache.ObjectName) bool { return u.target == target }) {
 		return // a resync, or a change of other fields
 	}
 	for _, u := range old {
-		if !slices.Contains(targets, u.target) {
+		if _, found := slices.BinarySearchFunc(targets, u.target, compareNames); !found {
 			x.remove(u, name)
 		}
 	}
@@ -60,7 +60,7 @@ func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 			u = &users{target: target}
 			x.targets[target] = u
 		}
-		if !slices.Contains(old, u) {
+		if _, found := slices.BinarySearchFunc(old, target, names); !found {
 			last := len(u.names) - 1
 			u.unsorted = u.unsorted || last >= 0 && compareNames(u.names[last], name) > 0
 			u.names = append(u.names, name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/cache"
@@ -77,4 +78,26 @@ func TestIndex_RandomSteps(t *testing.T) {
 			t.Fatalf("%d and %d are left", len(x.uses), len(x.targets))
 		}
 	})
+}
+
+// A change of one of many references takes no longer than the first event of the object: it holds the lock of the index.
+func TestIndex_ManyTargets(t *testing.T) {
+	targets := make([]cache.ObjectName, 20_000)
+	for i := range targets {
+		targets[i] = cache.NewObjectName("default", fmt.Sprintf("topping-%05d", i))
+	}
+	least := func(a, b []cache.ObjectName) time.Duration {
+		took := time.Hour
+		for range 3 {
+			x := newIndex()
+			x.set(cache.NewObjectName("default", "pizza"), a)
+			begin := time.Now()
+			x.set(cache.NewObjectName("default", "pizza"), b)
+			took = min(took, time.Since(begin))
+		}
+		return took
+	}
+	if first, change := least(nil, targets), least(targets, targets[1:]); change > 50*first {
+		t.Errorf("the first event takes %s, a change %s", first, change)
+	}
 }
