@@ -131,11 +131,7 @@ func compact(text []byte) bool {
 }
 
 func encodeInt[T int | int32 | int64](_ *Arena, b []byte, p pointer) ([]byte, error) {
-	n := *at[T](p)
-	if 0 <= n && n < 10 {
-		return append(b, '0'+byte(n)), nil
-	}
-	return strconv.AppendInt(b, int64(n), 10), nil
+	return strconv.AppendInt(b, int64(*at[T](p)), 10), nil
 }
 
 // encodeTime writes a timestamp as metav1.Time does.
