@@ -83,7 +83,7 @@ func PruneManagedFields() Option {
 }
 
 func apply(opts []Option) (settings, error) {
-	set := settings{rate: 100, propagationDelay: 70 * time.Second, observe: unobserved}
+	set := settings{rate: 100, propagationDelay: 70 * time.Second, observe: func(Progress) {}}
 	for _, opt := range opts {
 		opt(&set)
 	}
@@ -104,6 +104,3 @@ func (s settings) limiter() flowcontrol.RateLimiter {
 	}
 	return flowcontrol.NewTokenBucketRateLimiter(float32(s.rate), max(1, int(s.rate/10)))
 }
-
-// unobserved is the function without [Observe].
-func unobserved(Progress) {}

@@ -199,7 +199,7 @@ func always[T any](each T, n int) []T { return slices.Repeat([]T{each}, n) }
 
 // The migration stops when everything fails.
 func TestTally_EverythingFails(t *testing.T) {
-	counts := &tally{report: &Report{}, observe: unobserved}
+	counts := &tally{report: &Report{}, observe: func(Progress) {}}
 	broken := Problem{Name: "a", Err: apierrors.NewInternalError(errors.New("no"))}
 	refused := Problem{Name: "b", Err: apierrors.NewForbidden(schema.GroupResource{}, "b", errors.New("no"))}
 	for range maxInARow - 1 {

@@ -150,10 +150,7 @@ pizzas.restaurant.example.com.`,
 // migrate migrates the objects of one definition.
 func (c *command) migrate(ctx context.Context, config *rest.Config, name string, observe func(migrate.Progress), dryRun bool, opts []migrate.Option) error {
 	bar := newProgress(c.errOut, name, "waiting for the first list of objects")
-	report, err := migrate.Run(klog.NewContext(ctx, bar.logger()), config, name, append(opts, migrate.Observe(func(p migrate.Progress) {
-		observe(p)
-		bar.show(p)
-	}))...)
+	report, err := migrate.Run(klog.NewContext(ctx, bar.logger()), config, name, append(opts, migrate.Observe(observe), migrate.Observe(bar.show))...)
 	bar.end()
 	// Before it has begun, there is only the error to report.
 	if report != nil && (err == nil || report.Progress != migrate.Progress{}) {
