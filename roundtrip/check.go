@@ -9,9 +9,11 @@ import (
 	"reflect"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/conversion/lossless"
 	"github.com/crdkit/crdkit/internal/conversiontrace"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
@@ -200,7 +202,24 @@ func defaulting(ctx context.Context, s *subject, object []byte) *failure {
 	if err != nil {
 		return &failure{err: err}
 	}
-	return s.compare(b, early, late)
+	return s.compare(b, withoutLost(early), withoutLost(late))
+}
+
+// withoutLost returns an object without the annotation of Lossless, which is about the object that was
+// converted, with its defaults or without them.
+func withoutLost(object []byte) []byte {
+	u := &unstructured.Unstructured{}
+	if !bytes.Contains(object, []byte(lossless.Annotation)) || u.UnmarshalJSON(object) != nil {
+		return object
+	}
+	all := u.GetAnnotations()
+	delete(all, lossless.Annotation)
+	if len(all) == 0 {
+		all = nil
+	}
+	u.SetAnnotations(all)
+	without, _ := u.MarshalJSON() // what was JSON is JSON
+	return without
 }
 
 // defaulted returns an object of a version with the defaults of that version: the API

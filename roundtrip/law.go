@@ -67,7 +67,8 @@ const (
 	Aliasing Law = "aliasing"
 	// Defaulting requires that defaulting an object of A and converting it to B gives the same
 	// result as converting it to B and defaulting the result. The defaults are the defaults of
-	// the registry's scheme ([runtime.Scheme.Default]) and of the [CRD].
+	// the registry's scheme ([runtime.Scheme.Default]) and of the [CRD]. The annotation of
+	// [conversion.Lossless] is not compared.
 	Defaulting Law = "defaulting"
 	// PathIndependence requires that A→C→B returns the same object as A→B, or as A→B for the JSON that
 	// the Go type of A writes after it has decoded the object.

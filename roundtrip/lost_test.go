@@ -1,6 +1,7 @@
 package roundtrip
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -185,5 +186,30 @@ func TestCRD_VersionWithoutConversion(t *testing.T) {
 	_, err := newConfigFor(gadgets(t, asIs, asIs), []Option{gadgetCRD(closed, "v1alpha1", "v1beta1", "v1")})
 	if want := "Gadget.example.com has version v1alpha1, which the registry does not convert"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The annotation of Lossless tells objects with and without defaults apart, which is no fault of the conversion.
+func TestDefaulting_Lossless(t *testing.T) {
+	const withDefault = `{properties: {count: {type: integer}, mode: {type: string, minLength: 1, default: low}}}`
+	for name, c := range map[string]struct {
+		mode   string // that the function sets if there is none
+		broken bool
+	}{
+		"no default of its own": {"", false},
+		"the same default":      {"low", false},
+		"another default":       {"high", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := fault("", "", "", "", "", func(in number) (number, error) { return in, nil },
+				func(in number) (number, error) { return number{Mode: cmp.Or(in.Mode, c.mode)}, nil }).registry(t)
+			expect.NoError(t, conversion.Lossless(reg, schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Thing"}))
+			found := findIn(t, reg, Defaulting, CRD([]byte(thingDefinition(byWebhook, "v1", withDefault, withDefault))), Seed(1))[Defaulting]
+			if c.broken && found == nil {
+				t.Error("the law is not broken")
+			} else if !c.broken && found != nil {
+				t.Error(found.report())
+			}
+		})
 	}
 }
