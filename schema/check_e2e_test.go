@@ -56,6 +56,7 @@ func TestCheck_LikeTheAPIServer(t *testing.T) {
 		{name: "sets of what is no scalar", text: with("a: {type: array, x-kubernetes-list-type: set, items: {type: object, x-kubernetes-map-type: atomic}},\nb: {type: array, x-kubernetes-list-type: set, items: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}}"), since: map[string]int{"x-kubernetes-list-type: set": 37}},
 		{name: "a set of scalars", text: with("a: {type: array, x-kubernetes-list-type: set, items: {type: string}}")},
 		{name: "what neither sees", text: withSchema("{type: object, properties: {spec: {type: object, anyOf: [{properties: {nowhere: {minLength: 1}}}]}, list: {type: array, items: {type: string, bogus: 1}}, map: {type: object, additionalProperties: {type: string, bogus: 1}}}}")},
+		{name: "a namespace", text: strings.Replace(withSchema("{type: object}"), "metadata:", "metadata:\n  namespace: default", 1)},
 		{name: "a version that is gone", text: strings.Replace(withSchema("{type: object}"), "/v1\n", "/v1beta1\n", 1), refused: true},
 		{name: "an unknown field", text: with("a: {type: string, bogus: 1}"), refused: true},
 		{name: "a value of another type", text: with("a: {type: string, description: 5}"), refused: true},

@@ -41,13 +41,14 @@ func checkDefinition(crd *apiextensionsv1.CustomResourceDefinition) error {
 
 // prepareDefinition returns a definition as the server validates it when it is created
 // (apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
-// PrepareForCreate). The managedFields are the server's own.
+// PrepareForCreate). The managedFields are the server's own, and a namespace is removed
+// (apiserver/pkg/registry/rest/meta.go, EnsureObjectNamespaceMatchesRequestNamespace).
 func prepareDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
 	internal := &apiextensions.CustomResourceDefinition{}
 	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(), internal, nil); err != nil {
 		return nil, fmt.Errorf("schema: CustomResourceDefinition %s: %w", crd.Name, err)
 	}
-	internal.ManagedFields = nil
+	internal.Namespace, internal.ManagedFields = "", nil
 	internal.Status = apiextensions.CustomResourceDefinitionStatus{}
 	for _, v := range internal.Spec.Versions {
 		if v.Storage {
