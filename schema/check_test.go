@@ -130,6 +130,7 @@ func problemCases() []problemCase {
 		{"a field twice", replace("scope:", "scope: Cluster\n  scope:"), `8:1: ` + top + `key "scope" already set in map`, ""},
 		{"a value of another type", replace("served: true", "served: 'yes'"), `10:16: ` + top + `spec.versions[0].served: json: cannot unmarshal string into Go value of type bool`, ""},
 		{"a text for the items", with("a: {type: array,\n items: text}"), `15:10: ` + at + `.properties[a].items: Required value: must be specified`, "Add items"},
+		{"an integer with a fraction in JSON", strings.Replace(asJSON(with("a: {type: string, maxLength: 3}")), `h":3`, `h":3.0`, 1), `1:280: ` + at + `.properties[a].maxLength: json: cannot unmarshal number 3.0 into Go value of type int64`, ""},
 		{"no time", replace("metadata:", "metadata:\n  creationTimestamp: yesterday"), `4:3: ` + top + `metadata.creationTimestamp: parsing time`, ""},
 		{"no base64", replace("scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://a.b',\n    caBundle: '?'}}}\n  scope:"), `8:5: ` + top + `spec.conversion.webhook.clientConfig.caBundle: illegal base64`, ""},
 		{"another scope", replace("Cluster", "World"), `7:3: ` + top + `spec.scope: Unsupported value: "World": supported values: "Cluster", "Namespaced"`, ""},

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strconv"
@@ -18,7 +19,9 @@ import (
 // which fits every field, in their place, so that the rest can be decoded.
 func findMistyped(text []byte) (found map[string]string, rest []byte) {
 	var definition any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &definition); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // 3.0 is not an integer
+	if err := decoder.Decode(&definition); err != nil {
 		return nil, nil
 	}
 	found = map[string]string{}
