@@ -14,13 +14,14 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/crd"
 )
 
 // document is a part of a file: what is between two lines of --- or of ... .
 type document struct {
 	file    string
-	line    int    // on which its text begins
-	text    []byte // with the line before it, as far as it can be read
+	line    int // on which its text begins
 	objects []object
 	others  []place // not objects, such as the list of a JSON patch
 	unread  []byte  // the rest, which cannot be read
@@ -44,45 +45,16 @@ func (p place) String() string {
 // documents returns the documents of a file that are not empty.
 func (f file) documents() iter.Seq[document] {
 	return func(yield func(document) bool) {
-		data := bytes.TrimPrefix(f.data, []byte("\uFEFF"))
-		d := document{file: f.name, line: 1}
-		begin, at, line := 0, 0, 0
-		end := func() bool {
-			d.text = data[begin:at:at]
-			d.read()
-			more := len(d.objects)+len(d.others) == 0 && d.err == nil || yield(d)
-			d, begin = document{file: f.name, line: line}, at
-			return more
-		}
-		for l := range bytes.Lines(data) {
-			line++
-			if isMarker(l) && !end() {
+		for line, text := range crd.Documents(f.data) {
+			d := document{file: f.name, line: line}
+			if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || !d.readJSON(text) {
+				d.readYAML(text)
+			}
+			if (len(d.objects)+len(d.others) > 0 || d.err != nil) && !yield(d) {
 				return
 			}
-			at += len(l)
 		}
-		end()
 	}
-}
-
-// isMarker reports whether a line begins or ends a document.
-func isMarker(line []byte) bool {
-	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
-		return false
-	}
-	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
-}
-
-// read reads the text: values of JSON, or else one of YAML.
-func (d *document) read() {
-	body := d.text
-	if isMarker(body) {
-		body = body[3:]
-	}
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && d.readJSON(body) {
-		return
-	}
-	d.readYAML(body)
 }
 
 // readJSON reads JSON. It returns false if the text does not begin with any.
@@ -100,7 +72,7 @@ func (d *document) readJSON(body []byte) bool {
 				return false
 			}
 			rest := body[end:]
-			d.text, d.unread = d.text[:len(d.text)-len(rest)], rest
+			d.unread = rest
 			var syntax *json.SyntaxError
 			if errors.As(json.Unmarshal(rest, &value), &syntax) { // its offset is that in the rest
 				rest = rest[:min(int(syntax.Offset), len(rest))]
@@ -169,7 +141,7 @@ func (d *document) readYAML(body []byte) {
 			line, _ = strconv.Atoi(found[1])
 			text = "yaml: " + text[len(found[0]):]
 		}
-		d.text, d.unread = nil, d.text
+		d.unread = body
 		if bytes.Contains(d.unread, []byte("{{")) {
 			text += "\nIt looks like a template: check what helm template prints"
 		}

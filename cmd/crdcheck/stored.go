@@ -13,6 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdkit/crdkit/internal/crd"
 	"github.com/crdkit/crdkit/schema/rehearse"
 )
 
@@ -219,10 +220,10 @@ func (s *stored) yaml(r *bufio.Reader) {
 		case len(l) == 0:
 			s.endDocument(&d)
 			return
-		case bytes.HasPrefix(l, []byte("---")) && isMarker(l):
+		case bytes.HasPrefix(l, []byte("---")) && crd.IsMarker(l):
 			s.endDocument(&d)
 			d = yamlDocument{line: line, rest: l[len("---"):]}
-		case isMarker(l):
+		case crd.IsMarker(l):
 			s.endDocument(&d)
 			d = yamlDocument{line: line, rest: []byte("\n")}
 		default:

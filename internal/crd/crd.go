@@ -111,7 +111,7 @@ func Documents(text []byte) iter.Seq2[int, []byte] {
 		begin, first, at, n := 0, 1, 0, 0
 		for line := range bytes.Lines(text) {
 			n++
-			if isMarker(line) {
+			if IsMarker(line) {
 				if !yield(first, text[begin:at]) {
 					return
 				}
@@ -123,8 +123,8 @@ func Documents(text []byte) iter.Seq2[int, []byte] {
 	}
 }
 
-// isMarker reports whether a line ends a document, and begins another.
-func isMarker(line []byte) bool {
+// IsMarker reports whether a line ends a document, and begins another.
+func IsMarker(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false
 	}
