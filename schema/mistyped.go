@@ -20,16 +20,11 @@ import (
 func findMistyped(text []byte) (found map[string]string, rest []byte) {
 	var definition any
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber() // 3.0 is not an integer
-	if err := decoder.Decode(&definition); err != nil {
-		return nil, nil
-	}
+	decoder.UseNumber()             // 3.0 is not an integer
+	_ = decoder.Decode(&definition) // the text is JSON
 	found = map[string]string{}
 	nullMistyped(&definition, reflect.TypeFor[apiextensionsv1.CustomResourceDefinition](), "", found)
-	rest, err := json.Marshal(definition)
-	if err != nil {
-		return nil, nil
-	}
+	rest, _ = json.Marshal(definition)
 	return found, rest
 }
 
@@ -60,11 +55,8 @@ func nullMistyped(value *any, t reflect.Type, path string, found map[string]stri
 		}
 		return
 	}
-	text, err := json.Marshal(*value)
-	if err == nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(text, reflect.New(t).Interface())
-	}
-	if err != nil {
+	text, _ := json.Marshal(*value)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, reflect.New(t).Interface()); err != nil {
 		*value, found[path] = nil, err.Error()
 	}
 }
