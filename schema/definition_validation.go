@@ -16,14 +16,15 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// checkDefinition returns the server's error if it would not accept the definition.
-func checkDefinition(crd *apiextensionsv1.CustomResourceDefinition) error {
+// checkDefinition returns the server's error if it would not create the definition, or, if it exists,
+// would not accept an update that does not change it.
+func checkDefinition(crd *apiextensionsv1.CustomResourceDefinition, exists bool) error {
 	internal, err := prepareDefinition(crd)
 	if err != nil {
 		return err
 	}
 	how := crdvalidation.ValidateCustomResourceDefinition
-	if crd.Spec.PreserveUnknownFields {
+	if exists {
 		internal.ResourceVersion = "1" // what is updated has one
 		how = func(ctx context.Context, obj *apiextensions.CustomResourceDefinition) field.ErrorList {
 			return crdvalidation.ValidateCustomResourceDefinitionUpdate(ctx, obj, obj.DeepCopy())

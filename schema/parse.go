@@ -33,7 +33,8 @@ func Parse(data []byte) (*Definition, error) {
 // result.
 //
 // CRDs are read strictly, as kubectl sends them: an unknown or duplicate field is an error. A CRD
-// of v1beta1 is defaulted and converted to v1, as by the servers that still supported v1beta1.
+// of v1beta1 is defaulted and converted to v1, as by the servers that still supported v1beta1, and
+// accepted if today's server would accept an update that does not change it.
 //
 // If a CRD has an error, the result is nil. The error joins all errors, and each names its document
 // or its item of a List, and the line on which that begins.
@@ -60,7 +61,7 @@ func (o *object) parse() (*Definition, error) {
 	if err := errors.Join(slices.Concat(o.duplicates, strict, []error{err})...); err != nil {
 		return nil, err
 	}
-	return New(crd)
+	return newDefinition(crd, crd.Spec.PreserveUnknownFields || version != apiextensionsv1.SchemeGroupVersion.String())
 }
 
 // definitionVersion returns the apiVersion of a definition. It is an error if the JSON is

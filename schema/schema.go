@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
@@ -99,9 +100,14 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	if crd == nil {
 		return nil, errors.New("schema: the CustomResourceDefinition is nil")
 	}
+	return newDefinition(crd, crd.Spec.PreserveUnknownFields)
+}
+
+// newDefinition is New, for a definition that servers have, but perhaps no longer create, if exists.
+func newDefinition(crd *apiextensionsv1.CustomResourceDefinition, exists bool) (*Definition, error) {
 	crd = crd.DeepCopy()
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
-	if err := checkDefinition(crd); err != nil {
+	if err := checkDefinition(crd, exists); err != nil {
 		return nil, err
 	}
 	d := &Definition{crd: crd, versions: make(map[string]*Version, len(crd.Spec.Versions))}
@@ -132,6 +138,9 @@ func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv
 	if props != nil {
 		c.structural, err = structuralschema.NewStructural(props)
 		if !crd.Spec.PreserveUnknownFields {
+			if err == nil { // the server always required it here, but an update does not tell
+				err = structuralschema.ValidateStructural(field.NewPath("schema", "openAPIV3Schema"), c.structural).ToAggregate()
+			}
 			if err != nil {
 				return nil, err
 			}

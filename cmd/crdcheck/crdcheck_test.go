@@ -137,6 +137,8 @@ func TestRun_Output(t *testing.T) {
 		{name: "convert", args: []string{"convert", "old.yaml", "project/deep/others.yml"}, code: exitOK},
 		{name: "convert-json", args: []string{"convert", "-o", "json", "old.yaml"}, code: exitOK},
 		{name: "convert-faults", args: []string{"convert", "-"}, stdin: strings.Replace(content(t, "old.yaml"), "  preserveUnknownFields: false\n", "", 1), code: exitFindings},
+		{name: "convert-list-keys", args: []string{"convert", "-"}, stdin: strings.Replace(content(t, "old.yaml"), "speed: {type: integer, maximum: 500}",
+			"ports: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [protocol], items: {type: object, properties: {protocol: {type: string}}}}", 1), code: exitFindings},
 		{name: "convert-none", args: []string{"convert", "objects.yaml"}, code: exitError},
 
 		{name: "validate", args: []string{"validate", "--crd", "project", "objects.yaml"}, code: exitFindings},
