@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -416,12 +415,9 @@ func (w *worker) again(ctx context.Context, write write) *Difference {
 	return d
 }
 
-// shrinkTries is how many requests are tried to make a difference smaller. Only requests that take long, such as those that exceed
-// the cost limit of an expression, reach shrinkTime first, which depends on the machine.
-const (
-	shrinkTries = 300
-	shrinkTime  = time.Minute
-)
+// shrinkTries is how many requests are tried to make a difference smaller. Those that exceed the cost limit of an expression take two
+// minutes in all.
+const shrinkTries = 300
 
 // shrink makes the request of a difference smaller.
 func (w *worker) shrink(ctx context.Context, d *Difference) {
@@ -445,8 +441,7 @@ func (w *worker) shrink(ctx context.Context, d *Difference) {
 	if !keep(d.write) {
 		return
 	}
-	began := time.Now()
-	over := func() bool { return tries >= shrinkTries || time.Since(began) > shrinkTime || ctx.Err() != nil }
+	over := func() bool { return tries >= shrinkTries || ctx.Err() != nil }
 	shrink.Objects([]map[string]any{d.write.object, d.write.old}, over, func(objects []map[string]any) bool {
 		next := d.write
 		next.object, next.old = objects[0], objects[1]
