@@ -35,6 +35,9 @@ import (
 func CRD(text []byte) Option {
 	return func(c *config) {
 		definitions, err := schema.ParseAll(text)
+		if err == nil && len(definitions) == 0 {
+			err = errors.New("the text has no CustomResourceDefinition")
+		}
 		if err != nil {
 			c.errorf("roundtrip.CRD: %w", err)
 		}
@@ -73,7 +76,7 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 		}
 	}
 	if len(c.definitions) > 0 && used == 0 {
-		errs = append(errs, errors.New("roundtrip.CRD: no definition is of a kind that the registry converts"))
+		errs = append(errs, fmt.Errorf("roundtrip.CRD: no definition is of a kind that the registry converts: the first is of %s", c.definitions[0].GroupKind()))
 	}
 	if c.outside && used == 0 {
 		errs = append(errs, errors.New("roundtrip.CheckLaw: objects outside of a schema need one: see roundtrip.CRD"))

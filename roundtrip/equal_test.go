@@ -110,6 +110,8 @@ func TestOptions_MakeNoSense(t *testing.T) {
 		{CheckLaw(RoundTrip), "not checked on request"},
 		{CheckLaw(OutsideSchema), "see roundtrip.CRD"},
 		{CRD([]byte("kind: Job")), "roundtrip.CRD"},
+		{CRD([]byte("# nothing\n---\n")), "roundtrip.CRD: the text has no CustomResourceDefinition"},
+		{CRD([]byte(thingDefinition(byNone, "v1", anyNumber, anyNumber))), "the first is of Thing.example.com"},
 	} {
 		_, err := newConfigFor(reg, []Option{c.option})
 		expect.ErrorContains(t, err, c.want)

@@ -117,12 +117,14 @@ func (s *subject) test(t *testing.T, b budget, counts map[string]*coverage) {
 		}
 		report("the time is over after %d of %d objects", s.tried, b.least)
 	}
-	switch {
-	case found == nil:
-	case found.reported != "":
-		t.Errorf("The %s law does not hold either: %s has the report. To see an object for this law, run the subtest alone.", s.law, found.reported)
-	default:
-		s.reported.add(found)
-		t.Errorf("%s It was made from object %d of seed %d. To reproduce the failure, run:\n\n%s", found.report(), found.iteration+1, s.cfg.seed, indent(command(t.Name(), s.cfg.seed, found.iteration+1)))
+	if found == nil {
+		return
 	}
+	again := indent(command(t.Name(), s.cfg.seed, found.iteration+1))
+	if found.reported != "" {
+		t.Errorf("The %s law does not hold either: %s has the report. To see an object for this law, run:\n\n%s", s.law, found.reported, again)
+		return
+	}
+	s.reported.add(found)
+	t.Errorf("%s It was made from object %d of seed %d. To reproduce the failure, run:\n\n%s", found.report(), found.iteration+1, s.cfg.seed, again)
 }
