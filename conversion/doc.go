@@ -72,7 +72,7 @@
 // ParseQuantity rejects:
 //
 //	// +kubebuilder:validation:XIntOrString
-//	// +kubebuilder:validation:MaxLength=20
+//	// +kubebuilder:validation:MaxLength=32
 //	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 //
 // The package does not default, validate or store objects, and does not connect to a cluster.

@@ -108,10 +108,10 @@ func TestDecoding_LimitedText(t *testing.T) {
 	const (
 		quantity = `pattern: ^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 		duration = "timeout: {type: string}"
-		limited  = `maxLength: 20
+		limited  = `maxLength: 32
                 allOf: [{pattern: '^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$'}]
                 ` + quantity
-		limitedTimeout = `timeout: {type: string, maxLength: 20, pattern: '^-?([0-9]{1,5}(\.[0-9]+)?(ns|us|ms|s|m|h))+$'}`
+		limitedTimeout = `timeout: {type: string, minLength: 2, pattern: '^-?([0-9]{1,6}(\.[0-9]{1,6})?(h|m|s|ms|us|µs|ns)|([0-9]{1,6}h)?([0-5]?[0-9]m)?([0-5]?[0-9](\.[0-9]{1,9})?s)?)$'}`
 	)
 	text, err := os.ReadFile("testdata/machine.yaml")
 	expect.NoError(t, err)
@@ -132,8 +132,8 @@ func TestDecoding_LimitedText(t *testing.T) {
 			expect.NoError(t, err)
 			checked := 0
 			for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
-				if s.law != Decoding {
-					continue
+				if s.law != Decoding && (s.law != Acceptance || test.want != "") {
+					continue // the limits leave room for what Go writes
 				}
 				checked++
 				c, err := s.search(t.Context(), cfg.budget(1))

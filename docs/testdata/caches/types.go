@@ -24,13 +24,13 @@ type Cache struct {
 // CacheSpec has each type with markers, and without.
 type CacheSpec struct {
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Memory resource.Quantity `json:"memory"`
 
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:Pattern=`^-?([0-9]{1,5}(\.[0-9]+)?(ns|us|ms|s|m|h))+$`
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:Pattern=`^-?([0-9]{1,6}(\.[0-9]{1,6})?(h|m|s|ms|us|µs|ns)|([0-9]{1,6}h)?([0-5]?[0-9]m)?([0-5]?[0-9](\.[0-9]{1,9})?s)?)$`
 	Timeout metav1.Duration `json:"timeout"`
 
 	// +optional
