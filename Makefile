@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# A go.work file of another project does not list these modules, and cd prints the folders that it finds by CDPATH.
+export GOWORK = off
+unexport CDPATH
 
 # The modules that have packages: those under hack only name versions.
 MODULES = $(sort $(patsubst %/,%,$(dir $(filter-out hack/%,$(shell git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')))))

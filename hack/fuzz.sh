@@ -12,6 +12,7 @@ binaries=$PWD/bin/fuzz
 cache=$(go env GOCACHE)/fuzz
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT # an interrupted target ends as if its time were up
 mkdir -p "$binaries"
 
 targets=0 executions=0 failures=0
