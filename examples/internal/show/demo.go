@@ -73,26 +73,24 @@ func leave(ctx context.Context, walkthrough Walkthrough, kubeconfig, kubectl str
 	if err := walkthrough.Leave(ctx); err != nil {
 		fmt.Printf("✗ %v\n", err)
 	}
-	fmt.Printf("\nEverything is left running. In another terminal:\n\n  export KUBECONFIG=%s\n  %s get pizzas -A\n\nInterrupt to stop.\n", kubeconfig, kubectl)
+	fmt.Printf("\nEverything is left running. In another terminal:\n\n  export KUBECONFIG=%s\n  %s get pizzas -A\n\nInterrupt to stop.\n", Quote([]string{kubeconfig}), Quote([]string{kubectl}))
 	<-ctx.Done()
 }
 
-// run runs the steps, and returns whether all passed.
+// run runs the steps until one fails, on which the next ones build, and returns whether all passed.
 func run(ctx context.Context, steps []Step) bool {
-	passed := 0
+	passed, failed := 0, 0
 	for i, step := range steps {
 		fmt.Printf("\n▸ %d/%d %s\n", i+1, len(steps), step.Name)
 		begin := time.Now()
 		if err := step.Run(ctx); err != nil {
 			fmt.Printf("✗ %v\n", err)
-		} else {
-			passed++
-			fmt.Printf("✓ %.1f s\n", time.Since(begin).Seconds())
-		}
-		if ctx.Err() != nil {
+			failed++
 			break
 		}
+		passed++
+		fmt.Printf("✓ %.1f s\n", time.Since(begin).Seconds())
 	}
-	fmt.Printf("\ndemo: %d steps, %d passed, %d failed\n", len(steps), passed, len(steps)-passed)
-	return passed == len(steps)
+	fmt.Printf("\ndemo: %d steps, %d passed, %d failed\n", len(steps), passed, failed)
+	return failed == 0
 }
