@@ -183,7 +183,13 @@ func (cp *ControlPlane) choosePort() error {
 }
 
 // startEtcd has etcd serve a Unix socket, so there is no port to lose.
-func (cp *ControlPlane) startEtcd(ctx context.Context) (err error) {
+func (cp *ControlPlane) startEtcd(ctx context.Context) error {
+	// etcd would say only that an argument is invalid if the path has more than 107 bytes (unix(7)).
+	socket, err := net.Listen("unix", cp.file("etcd.sock"))
+	if err != nil {
+		return fmt.Errorf("TMPDIR is %s, expected a short path on a file system with sockets: %w", os.TempDir(), err)
+	}
+	socket.Close()
 	cp.etcd, err = cp.run(etcdName,
 		"--data-dir="+cp.file("data"),
 		"--listen-client-urls=unix://"+cp.file("etcd.sock"),

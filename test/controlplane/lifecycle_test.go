@@ -107,6 +107,19 @@ func TestStart_ProcessFails(t *testing.T) {
 	}
 }
 
+// The path of a socket is short. The error names what to change.
+func TestStart_LongTMPDIR(t *testing.T) {
+	useFakes(t)
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
+	expect.NoError(t, os.Mkdir(long, 0o700))
+	t.Setenv("TMPDIR", long)
+	_, err := Start(t.Context())
+	expect.ErrorContains(t, err, "TMPDIR is "+long+", expected a short path", "invalid argument")
+	if left, _ := filepath.Glob(long + "/*"); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 func TestStop_ReportsDeadProcess(t *testing.T) {
 	useFakes(t)
 	cp, err := Start(t.Context())
