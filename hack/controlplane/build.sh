@@ -31,6 +31,12 @@ done
 
 # No flag but those of the linker: with -trimpath, or without cgo, the Go tests could not use the
 # packages that are compiled here, and the release of this folder shares hundreds of them.
-"$build" bin "$ldflags" "${packages[@]}"
-[ ! -e bin/server ] || mv bin/server bin/etcd
+# A new folder, because go build reads only the beginning of a binary, and so leaves one that was cut
+# off when an earlier build was killed.
+mkdir -p bin
+new=$(mktemp -d bin/new.XXXXXX)
+trap 'rm -rf "$new"' EXIT
+"$build" "$new" "$ldflags" "${packages[@]}"
+[ ! -e "$new/server" ] || mv "$new/server" "$new/etcd"
+mv -f "$new"/* bin
 echo "built $what after $SECONDS s"
