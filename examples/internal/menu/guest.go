@@ -27,6 +27,9 @@ func (g Guest) Margherita(ctx context.Context) error {
 	return g.Succeed(ctx, all, Create, "topping."+Group+"/mozzarella created", "pizza."+Group+"/margherita created")
 }
 
+// Leave puts toppings and a pizza on the menu again.
+func (g Guest) Leave(ctx context.Context) error { return g.Margherita(ctx) }
+
 // BothVersions reads it in both versions, and in a table.
 func (g Guest) BothVersions(ctx context.Context) error {
 	if err := g.Succeed(ctx, "", []string{"get", Alphas, "margherita", "-o", "yaml"}, "  toppings:\n  - mozzarella\n  - tomato\n"); err != nil {

@@ -34,9 +34,6 @@ func (r *Restaurant) Steps() []show.Step {
 	}
 }
 
-// Leave puts toppings and a pizza on the menu again.
-func (r *Restaurant) Leave(ctx context.Context) error { return r.Margherita(ctx) }
-
 func (r *Restaurant) explain(ctx context.Context) error {
 	return r.Succeed(ctx, "", []string{"explain", "pizzas.spec.toppings.quantity", "--api-version=" + v1beta1.GroupVersion.String()},
 		"quantity is the number of portions, 1 if it is not given")

@@ -4,12 +4,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"k8s.io/klog/v2"
 
@@ -31,19 +29,10 @@ func main() {
 	})
 }
 
-// embedded starts an API server in this process, which logs to a file of its own.
+// embedded starts an API server in this process, which logs nothing.
 func embedded(kubectl string) (show.Cluster, error) {
 	fmt.Println("This runs on the API server's own code for custom resources, without etcd and kube-apiserver; " +
 		"make demo-cluster uses a real control plane.")
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	server, err := walkthrough.StartEmbedded(kubectl)
-	if err != nil {
-		return nil, err
-	}
-	log, err := os.Create(filepath.Join(server.Dir(), "apiserver.log"))
-	if err != nil {
-		return nil, errors.Join(err, server.Stop())
-	}
-	klog.SetSlogLogger(slog.New(slog.NewTextHandler(log, nil)))
-	return server, nil
+	return walkthrough.StartEmbedded(kubectl)
 }

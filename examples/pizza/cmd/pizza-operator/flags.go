@@ -60,7 +60,6 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	logging := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(logging)
 	fs.AddGoFlag(logging.Lookup("v"))
-	fs.AddGoFlag(logging.Lookup("vmodule"))
 }
 
 // addEndpointFlags adds the flags that must be the same for the operator and for its manifests.

@@ -60,9 +60,6 @@ func (r *Restaurant) Steps() []show.Step {
 	return all
 }
 
-// Leave puts toppings and a pizza on the menu again.
-func (r *Restaurant) Leave(ctx context.Context) error { return r.Margherita(ctx) }
-
 // endpoint returns the arguments on which the operator and its manifests must agree.
 func (r *Restaurant) endpoint(args ...string) []string {
 	return append([]string{fmt.Sprintf("--webhook-service-port=%d", r.port)}, args...)
