@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -30,7 +29,6 @@ const (
 type ControlPlane struct {
 	assets string // the folder of the binaries
 	args   []string
-	output io.Writer
 
 	aggregation bool
 
@@ -47,12 +45,6 @@ type ControlPlane struct {
 
 // Option changes how Start starts a control plane.
 type Option func(*ControlPlane)
-
-// Output sends a copy of what both processes log to w. Without it the logs are
-// in Dir alone. Either way, errors carry their tails.
-func Output(w io.Writer) Option {
-	return func(cp *ControlPlane) { cp.output = &lockedWriter{w: w} }
-}
 
 // APIServerArgs adds command line flags for the API server after those that
 // Start gives. Of a flag that takes one value, the last counts.
@@ -289,16 +281,4 @@ func FreePort() (port int, err error) {
 		}
 	}
 	return 0, err
-}
-
-// lockedWriter lets both processes write to one writer.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }

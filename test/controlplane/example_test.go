@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 
 	"github.com/crdkit/crdkit/test/controlplane"
 )
 
 // It is compiled and not run: it needs the binaries.
 func ExampleStart() {
-	cp, err := controlplane.Start(context.Background(), controlplane.Output(os.Stderr))
+	cp, err := controlplane.Start(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -3,7 +3,6 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +21,7 @@ import (
 
 func TestStop_LeavesNothingBehind(t *testing.T) {
 	useFakes(t)
-	var logs bytes.Buffer
-	cp, err := Start(t.Context(), Output(&logs))
+	cp, err := Start(t.Context())
 	expect.NoError(t, err)
 	all := remainsOf(cp)
 	if diff := cmp.Diff(all, all.left()); diff != "" {
@@ -32,6 +30,11 @@ func TestStop_LeavesNothingBehind(t *testing.T) {
 	if cp.Version() != "v1.2.3-fake" || cp.Minor() != 2 {
 		t.Errorf("it is %s, of minor release %d", cp.Version(), cp.Minor())
 	}
+	for name, want := range map[string]string{"etcd.log": "I am etcd\n", "kube-apiserver.log": "I am the API server\n"} {
+		if logs, err := os.ReadFile(cp.file(name)); err != nil || !strings.Contains(string(logs), want) {
+			t.Errorf("%s lacks %q: %v\n%s", name, want, err, logs)
+		}
+	}
 	for range 2 {
 		if err := cp.Stop(); err != nil {
 			t.Errorf("Stop: %v", err)
@@ -39,11 +42,6 @@ func TestStop_LeavesNothingBehind(t *testing.T) {
 	}
 	if diff := cmp.Diff(remains{}, all.left()); diff != "" {
 		t.Errorf("Stop left something behind (-want +got):\n%s", diff)
-	}
-	for _, want := range []string{"I am etcd\n", "I am the API server\n"} {
-		if !strings.Contains(logs.String(), want) {
-			t.Errorf("the output lacks %q:\n%s", want, &logs)
-		}
 	}
 }
 

@@ -49,11 +49,11 @@ func useFakes(t *testing.T) {
 }
 
 func fakeEtcd() {
+	fmt.Println("I am etcd")
 	l, err := net.Listen("unix", strings.TrimPrefix(flagValue("listen-client-urls"), "unix://"))
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("I am etcd")
 	for {
 		if _, err := l.Accept(); err != nil {
 			panic(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,31 +26,25 @@ type process struct {
 }
 
 // run starts the named binary. Its log goes to a file in the control plane's
-// directory, and to the Output option's writer as well.
+// directory.
 func (cp *ControlPlane) run(name string, args ...string) (*process, error) {
 	log, err := os.Create(cp.file(name + ".log"))
 	if err != nil {
 		return nil, err
 	}
+	defer log.Close()
 	p := &process{
 		name: name,
 		cmd:  cp.watchdog.command(name, filepath.Join(cp.assets, name), args...),
 		log:  log.Name(),
 		done: make(chan struct{}),
 	}
-	out := io.Writer(log)
-	if cp.output != nil {
-		out = io.MultiWriter(log, cp.output)
-	}
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.WaitDelay = time.Second
+	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {
-		log.Close()
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
 	go func() {
 		defer close(p.done)
-		defer log.Close()
 		_ = p.cmd.Wait() // the ProcessState keeps what it says
 		cp.watchdog.forget(name)
 	}()
