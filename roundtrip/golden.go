@@ -39,7 +39,8 @@ import (
 //
 // If you change a conversion on purpose, or remove a version, remove the files that fail.
 //
-// Objects are generated as in [Test]. The options [Funcs], [CRD] and [Seed] apply when files are
+// Objects are generated as in [Test], one for each version, and may lack fields of their kind. Golden
+// checks how values are written, and Test that none is lost. The options [Funcs], [CRD] and [Seed] apply when files are
 // written; the seed is 1 by default. Other options have no effect on Golden.
 func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ...Option) {
 	t.Helper()

@@ -63,7 +63,8 @@ const (
 	// but another caller that converts an object from an informer's cache and changes the result
 	// changes the cache. The functions of [conversion.AddSchemeFunctions] are exempt, because
 	// conversion-gen generates functions that share memory on purpose. For other functions that
-	// call generated ones, such as ConvertTo methods, use [SkipLaw].
+	// call generated ones, such as ConvertTo methods, use [SkipLaw], or begin with a DeepCopy of
+	// the input.
 	Aliasing Law = "aliasing"
 	// Defaulting requires that defaulting an object of A and converting it to B gives the same
 	// result as converting it to B and defaulting the result. The defaults are the defaults of
