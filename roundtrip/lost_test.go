@@ -193,7 +193,7 @@ func TestCRD_VersionWithoutConversion(t *testing.T) {
 func TestDefaulting_Lossless(t *testing.T) {
 	const withDefault = `{properties: {count: {type: integer}, mode: {type: string, minLength: 1, default: low}}}`
 	for name, c := range map[string]struct {
-		mode   string // that the function sets if there is none
+		mode   string // that the function sets in an object without one
 		broken bool
 	}{
 		"no default of its own": {"", false},

@@ -240,27 +240,8 @@ func TestParse_OldDefinitions(t *testing.T) {
 	_, err = schema.Parse([]byte(pruning))
 	expect.ErrorContains(t, err, "openAPIV3Schema.type: Required value")
 	// A server that has it requires no more than v1beta1 did.
-	existing := `apiVersion: apiextensions.k8s.io/v1beta1
-kind: CustomResourceDefinition
-metadata: {name: apples.example.com}
-spec:
-  group: example.com
-  preserveUnknownFields: false
-  names: {plural: apples, kind: Apple}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          ports:
-            type: array
-            x-kubernetes-list-type: map
-            x-kubernetes-list-map-keys: [protocol]
-            items: {type: object, properties: {protocol: {type: string}}}
-`
+	existing := strings.NewReplacer("k8s.io/v1\n", "k8s.io/v1beta1\n", "  scope: Cluster\n", "  preserveUnknownFields: false\n").Replace(withSchema(
+		"{type: object, properties: {ports: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [protocol], items: {type: object, properties: {protocol: {type: string}}}}}}"))
 	d, err = schema.Parse([]byte(existing))
 	expect.NoError(t, err)
 	if pruned := d.Version("v1").Prune(object(t, `{"kind":"Apple","ports":[{"protocol":"TCP","a":1}]}`)); !slices.Equal(pruned, []string{"ports[0].a"}) {

@@ -41,7 +41,7 @@ func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 	defer x.mu.Unlock()
 	old := x.uses[name]
 	names := func(u *users, target cache.ObjectName) int { return compareNames(u.target, target) }
-	if slices.EqualFunc(old, targets, func(u *users, target cache.ObjectName) bool { return u.target == target }) {
+	if slices.CompareFunc(old, targets, names) == 0 {
 		return // a resync, or a change of other fields
 	}
 	for _, u := range old {

@@ -42,7 +42,7 @@ type services struct{ *Server }
 
 var _ webhook.ServiceResolver = services{}
 
-// ResolveEndpoint returns the DNS name of a Service for the handler. If there is none, it returns the
+// ResolveEndpoint returns the DNS name of a Service for the handler. Without a handler, it returns the
 // external name, as kube-apiserver does (apiserver/pkg/util/proxy/proxy.go, ResolveCluster). A
 // Service of another type needs Pods, which this server does not run.
 func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
